@@ -82,7 +82,8 @@ impl Reputation {
         }
     }
 
-    /// Moves the score of a mail, given what its names are known for, and says how it counts; nothing where it has counted before.
+    /// Moves the score of a mail, given what its names are known for, and says how it counts; nothing where it has counted before, or where a
+    /// rule has ended the check.
     pub fn rate(
         &self,
         engine: &Engine,
@@ -90,6 +91,9 @@ impl Reputation {
         standings: &[Standing],
         outcome: &mut Outcome,
     ) -> Option<Conduct> {
+        if outcome.shortcircuited.is_some() {
+            return None;
+        }
         let standings: Vec<standing::Standing> = standings.iter().map(known).collect();
         if standings.len() != named.asked().count() {
             return None;

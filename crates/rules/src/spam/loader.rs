@@ -111,6 +111,7 @@ impl Loader {
         match self.of_user.take() {
             Some(site) => self.strangers(&site),
             None => {
+                self.synthetic();
                 self.functions();
                 self.metas();
                 self.loose_ends();
@@ -145,6 +146,7 @@ impl Loader {
             | "unsafe_report_template"
             | "clear_report_template"
             | "clear_unsafe_report_template" => self.template(keyword, value),
+            "shortcircuit" => self.shortcircuit(value),
             _ if UriList::keyword(keyword).is_some() => self.uri_list(keyword, value),
             _ if Tags::is_keyword(keyword) => self.tag(keyword, value),
             _ => self.setting(keyword, value),
@@ -158,7 +160,7 @@ impl Loader {
     }
 
     fn is_about_a_rule(&self, keyword: &str) -> bool {
-        const KEYWORDS: [&str; 16] = [
+        const KEYWORDS: [&str; 17] = [
             "header",
             "body",
             "rawbody",
@@ -175,6 +177,7 @@ impl Loader {
             "subjprefix",
             "reuse",
             "test",
+            "shortcircuit",
         ];
         KEYWORDS.contains(&keyword) || UriList::keyword(keyword).is_some()
     }
@@ -234,6 +237,12 @@ impl Loader {
         let value = form.read(&name, value)?;
         if self.rules.settings.len() >= self.limits.settings_max {
             return Err(self.full());
+        }
+        if self.known.is_idle(&name) && self.rules.setting(&name).is_none() {
+            self.note(
+                None,
+                Fault::new(format!("{keyword} has no effect here"), "the line can stay: SpamAssassin reads it"),
+            );
         }
         self.rules.settings.push(Setting { name: name.into(), value, place: self.place.clone() });
         Ok(())
@@ -398,6 +407,14 @@ mod tests {
         let names: Vec<&str> = rules.settings.iter().map(|setting| &*setting.name).collect();
         assert_eq!(names, ["required_score", "welcomelist_from", "def_welcomelist_auth", "use_pyzor"]);
         assert!(errors(&rules)[0].contains("use_dcc: the plugin DCC is not loaded"));
+    }
+
+    #[test]
+    fn settings_without_effect_are_noted() {
+        let rules = load("dns_server 192.0.2.1\nreport_wrap_width 60\ntime_limit 5\n");
+        let notes: Vec<String> = rules.problems().iter().map(ToString::to_string).collect();
+        assert_eq!((notes.len(), rules.errors(), rules.settings.len()), (2, 0, 3), "{notes:?}");
+        assert!(notes[0].contains("dns_server has no effect here"), "{notes:?}");
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod sender;
 mod settings;
 pub mod source;
 pub mod syntax;
+mod tags;
 mod template;
 mod total;
 
@@ -51,7 +52,7 @@ pub use loader::{File, Loader, Options};
 pub use preferences::Preferences;
 pub use problem::{Place, Problem, Severity};
 pub use recalled::{Autolearn, Recalled};
-pub use rule::{Kind, NamedTest, Rule, Rules, Setting, Test, View};
+pub use rule::{Ending, Kind, NamedTest, Rule, Rules, Setting, Test, View};
 pub use schedule::{Exclusion, Schedule};
 pub use sender::{Name, Sender};
 pub use settings::Settings;

@@ -1,6 +1,6 @@
 //! Rules as they were read, and everything else that a configuration says.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::problem::{Place, Problem, Severity};
 use super::syntax::call::Call;
@@ -129,6 +129,20 @@ impl Test {
     }
 }
 
+/// Rule that hits where another has ended a check.
+pub const SHORTCIRCUIT: &str = "SHORTCIRCUIT";
+
+/// Classification of a mail whose check a rule has ended (`shortcircuit`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// By the score of the rule.
+    Score,
+    /// Ham, with the points of `shortcircuit_ham_score`.
+    Ham,
+    /// Spam, with the points of `shortcircuit_spam_score`.
+    Spam,
+}
+
 /// Facts about a rule's name. A name without a test has a score, a flag or the like and no definition.
 #[derive(Debug, Clone, Default)]
 pub struct Rule {
@@ -150,6 +164,8 @@ pub struct Rule {
     pub subject_prefix: Option<Box<[u8]>>,
     /// The list that a rule with `check_uridnsbl` asks.
     pub uri_list: Option<UriList>,
+    /// Classification of `shortcircuit`: a hit ends the check.
+    pub shortcircuit: Option<Ending>,
     /// The names that it had in the results of others.
     pub reused: Vec<Box<str>>,
     /// A meta that asks the network since one of those does that it is made of.
@@ -219,6 +235,8 @@ pub struct Rules {
     pub templates: Templates,
     /// Tests of rules.
     pub self_tests: Vec<NamedTest>,
+    /// Versions of the rules that `sa-update` brings, by file.
+    pub versions: BTreeMap<Box<str>, String>,
     /// Plugins that were loaded.
     pub plugins: BTreeSet<&'static str>,
     /// Lines that are meant for a language, and were not read.

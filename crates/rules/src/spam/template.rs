@@ -68,6 +68,13 @@ impl Templates {
         }
     }
 
+    /// Whether a template contains a text.
+    pub(super) fn has(&self, text: &[u8]) -> bool {
+        let fields = self.spam.iter().chain(&self.ham).map(|header| &header.text);
+        let mut all = fields.chain(&self.report).chain(&self.unsafe_report);
+        all.any(|template| memchr::memmem::find(template, text).is_some())
+    }
+
     fn lists(&mut self, audience: Audience) -> impl Iterator<Item = &mut Vec<Header>> {
         let (spam, ham) = (audience != Audience::Ham, audience != Audience::Spam);
         [(&mut self.spam, spam), (&mut self.ham, ham)].into_iter().filter(|(_, meant)| *meant).map(|(list, _)| list)

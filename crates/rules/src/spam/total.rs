@@ -65,9 +65,9 @@ impl Total {
         self.sum += points;
     }
 
-    /// The sum, to three decimals.
+    /// The sum, to three decimals; no minus before 0.
     pub fn value(&self) -> f64 {
-        (self.sum * 1000.0).round() / 1000.0
+        (self.sum * 1000.0).round() / 1000.0 + 0.0
     }
 
     /// Whether the message is spam.

@@ -67,6 +67,20 @@ pub fn find(text: &[u8]) -> Option<&[u8]> {
     None
 }
 
+/// An address as lists have it (RFC 5782): its bytes or its digits in reverse.
+pub(crate) fn reversed(text: &[u8]) -> Option<Vec<u8>> {
+    Some(match parse(text)? {
+        IpAddr::V4(address) => {
+            let [a, b, c, d] = address.octets();
+            format!("{d}.{c}.{b}.{a}").into_bytes()
+        }
+        IpAddr::V6(address) => {
+            let digits = address.octets().into_iter().rev().flat_map(|byte| [byte & 15, byte >> 4]);
+            digits.map(|digit| format!("{digit:x}")).collect::<Vec<_>>().join(".").into_bytes()
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ pub use path::{Networks, Path};
 pub use received::Relay;
 
 pub(crate) use fields::without_line_feed;
-pub(crate) use ip::{is_ipv4, is_private as is_private_ip, parse as parse_ip};
+pub(crate) use ip::{is_ipv4, is_private as is_private_ip, parse as parse_ip, reversed};
 pub(crate) use received::find;
 
 /// The addresses of IP that stand in a text.

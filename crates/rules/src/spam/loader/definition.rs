@@ -3,7 +3,7 @@
 use super::Loader;
 use crate::spam::limits::Limits;
 use crate::spam::problem::{Fault, shown};
-use crate::spam::rule::{NamedTest, Rule, Test, View};
+use crate::spam::rule::{Ending, NamedTest, Rule, Test, View};
 use crate::spam::syntax::call::Call;
 use crate::spam::syntax::dns::{AskDns, UriList};
 use crate::spam::syntax::expression::Expression;
@@ -107,6 +107,28 @@ impl Loader {
             return Err(self.full());
         }
         self.rules.self_tests.push(NamedTest { rule: name.into(), ok, text: text.into(), place: self.place.clone() });
+        Ok(())
+    }
+
+    /// `shortcircuit NAME ham|spam|on|off`: the first two set a priority where there is none, and flags.
+    pub(super) fn shortcircuit(&mut self, value: &[u8]) -> Result<(), Fault> {
+        self.require("Shortcircuit")?;
+        let (name, text) = word(value);
+        let name = rule_name(name)?;
+        let (ending, flags) = match text {
+            b"ham" => (Some(Ending::Ham), &b"nice noautolearn"[..]),
+            b"spam" => (Some(Ending::Spam), &b"noautolearn"[..]),
+            b"on" => (Some(Ending::Score), &b""[..]),
+            b"off" => (None, &b""[..]),
+            _ => return Err(Fault::new("a rule ends a check with ham, spam, on or off", "write one of them")),
+        };
+        const EARLY: i64 = -200;
+        let rule = self.rule(name)?;
+        rule.shortcircuit = ending;
+        if !flags.is_empty() {
+            rule.given_priority = rule.given_priority.filter(|&priority| priority != 0).or(Some(EARLY));
+            rule.flags.add(flags);
+        }
         Ok(())
     }
 

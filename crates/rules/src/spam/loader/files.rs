@@ -29,6 +29,13 @@ impl Frames {
     }
 }
 
+/// `# UPDATE version NUMBER`, which `sa-update` writes.
+fn update(line: &[u8]) -> Option<String> {
+    let number = line.strip_prefix(b"# UPDATE version ")?.trim_ascii_end();
+    let is_number = !number.is_empty() && number.len() < 20 && number.iter().all(u8::is_ascii_digit);
+    core::str::from_utf8(number).ok().filter(|_| is_number).map(Into::into)
+}
+
 impl Loader {
     pub(super) fn file(&mut self, file: &File, include: &mut Include<'_>, depth: usize) {
         self.place = Place { file: file.name.clone(), line: 0 };
@@ -38,6 +45,9 @@ impl Loader {
         let mut frames = Frames::default();
         for (number, line) in lines(&file.bytes).enumerate() {
             self.place = Place { file: file.name.clone(), line: u32::try_from(number + 1).unwrap_or(u32::MAX) };
+            if let Some(version) = update(line) {
+                self.rules.versions.insert((*file.name).into(), version);
+            }
             let Some(line) = Line::read(line) else { continue };
             if self.conditional(&line, &mut frames) {
                 continue;

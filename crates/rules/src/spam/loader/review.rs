@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Loader;
 use crate::spam::problem::{Fault, Place, Severity};
-use crate::spam::rule::Test;
+use crate::spam::rule::{Rule, Rules, SHORTCIRCUIT, Test};
 use crate::spam::schedule::Schedule;
 use crate::spam::source::known::NO_PLUGIN;
 use crate::spam::syntax::expression::{Checker, Expression};
@@ -59,6 +59,20 @@ impl Loader {
         }
     }
 
+    /// Adds the rule that hits where another has ended a check, if a site does not define it.
+    pub(super) fn synthetic(&mut self) {
+        let has_bound = |rules: &Rules| {
+            let bounds = ["shortcircuit_min_ham_score", "shortcircuit_max_spam_score"];
+            bounds.into_iter().any(|bound| rules.setting(bound).is_some())
+        };
+        let is_used = self.rules.rules.iter().any(|rule| rule.shortcircuit.is_some()) || has_bound(&self.rules);
+        if is_used && self.rules.id(SHORTCIRCUIT).is_none() {
+            let id = u32::try_from(self.rules.rules.len()).unwrap_or(u32::MAX);
+            self.rules.rules.push(Rule { name: SHORTCIRCUIT.into(), ..Rule::default() });
+            self.rules.index.insert(SHORTCIRCUIT.into(), id);
+        }
+    }
+
     /// Reports functions that no plugin that is loaded has.
     pub(super) fn functions(&mut self) {
         let mut found = Vec::new();
@@ -106,7 +120,7 @@ impl Loader {
     pub(super) fn loose_ends(&mut self) {
         let mut found = Vec::new();
         for rule in &self.rules.rules {
-            if rule.test.is_none() {
+            if rule.test.is_none() && *rule.name != *SHORTCIRCUIT {
                 let fault = Fault::new("there is no rule of this name", "the line has no effect");
                 found.push((rule.place.clone(), rule.name.clone(), fault));
             }

@@ -15,7 +15,7 @@ use super::list::zone;
 use super::scope::Scope;
 use super::subtest::Subtest;
 use crate::spam::eval::Context;
-use crate::spam::header::parse_ip;
+use crate::spam::header::{parse_ip, reversed};
 use crate::spam::message::{ascii, is_host};
 use crate::spam::rule::{Rule, View};
 use crate::spam::search::Pooled;
@@ -221,7 +221,7 @@ impl Hashed {
                 if let Some(address) = parse_ip(&value) {
                     let fits =
                         (!options.has("ipv4") || address.is_ipv4()) && (!options.has("ipv6") || address.is_ipv6());
-                    let turned = options.has("revip").then(|| super::relays::reversed(&value)).flatten();
+                    let turned = options.has("revip").then(|| reversed(&value)).flatten();
                     return fits.then(|| turned.unwrap_or(value));
                 }
                 let host = ascii(&value);
@@ -264,6 +264,7 @@ impl Hashed {
             let is_common = WELCOME.as_ref().is_some_and(|expression| context.matches(expression, &email));
             let Some(at) = email.iter().rposition(|&byte| byte == b'@') else { continue };
             let (mut user, domain) = (email[..at].to_vec(), email[at + 1..].to_ascii_lowercase());
+            let domain = main_domain(context, domain);
             let registered = reading.registered(&ascii(&domain));
             if own.contains(&email.to_ascii_lowercase()) || is_common || scope.skips(&domain, &registered) {
                 continue;
@@ -283,6 +284,17 @@ impl Hashed {
         }
         out
     }
+}
+
+/// The domain of which another is an alias (`hashbl_email_domain_alias`).
+fn main_domain(context: &Context<'_>, domain: Vec<u8>) -> Vec<u8> {
+    let lines = context.settings.all_words("hashbl_email_domain_alias").as_chunks::<2>().0;
+    let is_alias = |aliases: &[u8]| {
+        let mut aliases = aliases.split(u8::is_ascii_whitespace);
+        aliases.any(|alias| !alias.is_empty() && alias.eq_ignore_ascii_case(&domain))
+    };
+    let found = lines.iter().rev().find(|[_, aliases]| is_alias(aliases)).map(|[main, _]| main.to_ascii_lowercase());
+    found.unwrap_or(domain)
 }
 
 /// Addresses that many sites have, and those that machines make up.

@@ -6,7 +6,7 @@ use super::scope::Scope;
 use crate::spam::message::{Message, Uri};
 
 /// Hosts with their registered domains, in the order of their names.
-pub(super) type Hosts = BTreeMap<Box<[u8]>, Box<[u8]>>;
+pub(in crate::spam) type Hosts = BTreeMap<Box<[u8]>, Box<[u8]>>;
 
 /// How soon an address is seen: links with a text, forms, pictures, others, what stands in the text, links without one.
 const RANKS: usize = 6;

@@ -10,12 +10,12 @@ use super::hosts::{self, Hosts};
 use super::list::About;
 use super::lists::Lists;
 use super::relays::{self, Relays};
-use super::template;
 use crate::spam::authentic::{Authentic, Known, Sender};
 use crate::spam::eval::Context;
-use crate::spam::header::{is_private_ip, parse_ip};
+use crate::spam::header::{is_private_ip, parse_ip, reversed};
 use crate::spam::message::{Reading, ascii};
 use crate::spam::syntax::dns::Subject;
+use crate::spam::tags;
 use authors::{authors, sender};
 
 /// Bounds of an [`Inquiry`].
@@ -112,7 +112,10 @@ impl Lists {
         }
         let hosts = hosts::chosen(context.mail, &self.scope);
         inquiry.addresses(self, &hosts);
-        let value = |tag: &str, argument: Option<&str>| template::value(context, &hosts, tag, argument);
+        let value = |tag: &str, argument: Option<&str>| {
+            let values = tags::of_mail(context, || hosts.clone(), tag, argument).unwrap_or_default();
+            values.iter().map(|value| value.trim_ascii().to_vec()).filter(|value| !value.is_empty()).collect()
+        };
         for (place, template) in self.templates.iter().enumerate().filter(|(_, template)| !template.needs_signatures())
         {
             inquiry.template(self, place, template.names(value));
@@ -131,7 +134,7 @@ impl Lists {
         for (place, template) in self.templates.iter().enumerate().filter(|(_, template)| template.needs_signatures()) {
             // Values of other tags are not at hand any more.
             if template.tags().all(|(tag, _)| tag.starts_with("DKIM")) {
-                let names = template.names(|tag, _| template::signed(&authentic, tag));
+                let names = template.names(|tag, _| tags::signed(&authentic, tag).unwrap_or_default());
                 inquiry.template(self, place, names);
             }
         }
@@ -270,7 +273,7 @@ impl Inquiry {
             return;
         }
         let list = &lists.addresses[place];
-        let turned = if is_numeric(subject) { relays::reversed(subject) } else { None };
+        let turned = if is_numeric(subject) { reversed(subject) } else { None };
         let used = Use::Address(place, subject.into(), origin.map(Into::into));
         self.want_in(lists, turned.as_deref().unwrap_or(subject), &list.zone, list.kind, used);
     }

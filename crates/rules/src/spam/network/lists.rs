@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use flow::RecordKind;
 
 use super::hashed::Hashed;
+use super::hosts::{self, Hosts};
 use super::list::{About, HostList, Only, fields, zone};
 use super::scope::Scope;
 use super::subtest::Subtest;
 use super::template::Template;
+use crate::spam::message::Message;
 use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::syntax::call::Call;
 use crate::spam::syntax::dns::{Subject, UriList};
@@ -72,6 +74,11 @@ impl Lists {
             && self.templates.is_empty()
             && self.hashed.is_empty()
             && !self.has_practices
+    }
+
+    /// Hosts in the addresses of a mail that are looked up.
+    pub(in crate::spam) fn hosts_of(&self, mail: &Message) -> Hosts {
+        hosts::chosen(mail, &self.scope)
     }
 
     fn add(&mut self, id: u32, rule: &Rule) {

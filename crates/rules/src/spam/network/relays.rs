@@ -1,11 +1,9 @@
 //! Choice of hosts in the header for list queries.
 
-use core::net::IpAddr;
-
 use super::list::{About, HostList, Only};
 use super::scope::Scope;
 use crate::spam::eval::Context;
-use crate::spam::header::{Relay, find_ips, is_private_ip, parse_ip};
+use crate::spam::header::{Relay, find_ips, is_private_ip, parse_ip, reversed};
 use crate::spam::message::{Reading, ascii, is_host};
 
 /// The addresses that sets are made of, found once for all lists of a mail.
@@ -144,20 +142,6 @@ fn is_trusted(context: &Context<'_>, ip: &[u8]) -> bool {
 fn public(all: impl IntoIterator<Item = Box<[u8]>>) -> Vec<Box<[u8]>> {
     let mut seen = std::collections::HashSet::new();
     all.into_iter().filter(|ip| !ip.is_empty() && seen.insert(ip.clone()) && !is_private_ip(ip)).collect()
-}
-
-/// An address as lists have it (RFC 5782): its bytes or its digits in reverse.
-pub(super) fn reversed(text: &[u8]) -> Option<Vec<u8>> {
-    Some(match parse_ip(text)? {
-        IpAddr::V4(address) => {
-            let [a, b, c, d] = address.octets();
-            format!("{d}.{c}.{b}.{a}").into_bytes()
-        }
-        IpAddr::V6(address) => {
-            let digits = address.octets().into_iter().rev().flat_map(|byte| [byte & 15, byte >> 4]);
-            digits.map(|digit| format!("{digit:x}")).collect::<Vec<_>>().join(".").into_bytes()
-        }
-    })
 }
 
 #[cfg(test)]

@@ -2,14 +2,11 @@
 
 use flow::RecordKind;
 
-use super::hosts::Hosts;
-use super::relays::reversed;
 use super::subtest::Subtest;
-use crate::spam::authentic::Authentic;
-use crate::spam::eval::Context;
 use crate::spam::message::{ascii, is_host};
 use crate::spam::rule::Rule;
 use crate::spam::syntax::dns::AskDns;
+use crate::spam::tags;
 
 /// Names that one template may come to.
 const NAMES_MAX: usize = 32;
@@ -44,7 +41,7 @@ impl Template {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Tag(name, _) if name.starts_with("DKIM")))
     }
 
-    /// Whether some tag of it is one whose values are known.
+    /// Its tags.
     pub(super) fn tags(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Tag(name, argument) => Some((&**name, argument.as_deref())),
@@ -118,78 +115,12 @@ fn pieces(template: &[u8]) -> Vec<Piece> {
     pieces
 }
 
-/// `_NAME_` or `_NAME(argument)_` at the beginning, and its length.
+/// A tag at the beginning, and its length.
 fn tag(text: &[u8]) -> Option<(Piece, usize)> {
     let inner = text.strip_prefix(b"_")?;
-    let fits = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
-    let run = inner.iter().take_while(|byte| fits(byte)).count();
-    let name = |end: usize| {
-        let name = core::str::from_utf8(inner.get(..end)?).ok()?;
-        let is_name = name.starts_with(|first: char| first.is_ascii_uppercase()) && !name.split('_').any(str::is_empty);
-        is_name.then(|| Box::from(name))
-    };
-    if inner.get(run) == Some(&b'(') {
-        let argument = &inner[run + 1..];
-        let close = argument.windows(2).position(|window| window == b")_")?;
-        let told = String::from_utf8_lossy(&argument[..close]).into();
-        return Some((Piece::Tag(name(run)?, Some(told)), run + close + 4));
-    }
-    let end = inner[..run].iter().rposition(|&byte| byte == b'_')?;
-    Some((Piece::Tag(name(end)?, None), end + 2))
-}
-
-/// The values that a tag has before it is known who has signed the mail.
-pub(super) fn value(context: &Context<'_>, hosts: &Hosts, tag: &str, argument: Option<&str>) -> Vec<Vec<u8>> {
-    let path = context.path;
-    let one = |text: Option<Vec<u8>>| text.into_iter().filter(|text| !text.is_empty()).collect();
-    let external = path.external.first();
-    let trusted = path.trusted.last();
-    match tag {
-        "LASTEXTERNALIP" => one(external.map(|relay| relay.ip.to_vec())),
-        "LASTEXTERNALREVIP" => one(external.and_then(|relay| reversed(&relay.ip))),
-        "LASTEXTERNALRDNS" => one(external.map(|relay| relay.rdns.to_vec())),
-        "LASTEXTERNALHELO" => one(external.map(|relay| relay.helo.to_vec())),
-        "FIRSTTRUSTEDIP" => one(trusted.map(|relay| relay.ip.to_vec())),
-        "FIRSTTRUSTEDREVIP" => one(trusted.and_then(|relay| reversed(&relay.ip))),
-        "SENDERDOMAIN" => one(context.fields.text("EnvelopeFrom:first:addr:host").map(|host| ascii(&host))),
-        "AUTHORDOMAIN" => {
-            let mut domains: Vec<Vec<u8>> = Vec::new();
-            for host in context.fields.values("From:addr:host").iter().map(|host| ascii(host)) {
-                if !domains.contains(&host) {
-                    domains.push(host);
-                }
-            }
-            domains
-        }
-        "URIHOSTS" => hosts.keys().map(|host| host.to_vec()).collect(),
-        "URIDOMAINS" => {
-            let domains: std::collections::BTreeSet<_> = hosts.values().collect();
-            domains.into_iter().map(|domain| domain.to_vec()).collect()
-        }
-        "HEADER" => {
-            let values = argument.map(|name| context.fields.get(name)).unwrap_or_default();
-            one(Some(values.trim_ascii().to_vec()))
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The values of a tag that says who has signed.
-pub(super) fn signed(authentic: &Authentic, tag: &str) -> Vec<Vec<u8>> {
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    for signature in authentic.valid() {
-        let value = match tag {
-            "DKIMDOMAIN" => &signature.domain,
-            "DKIMIDENTITY" => &signature.identity,
-            "DKIMSELECTOR" => &signature.selector,
-            _ => continue,
-        };
-        let value = value.as_bytes().to_vec();
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
+    let found = tags::find(inner)?;
+    let text = |range: core::ops::Range<usize>| Box::from(String::from_utf8_lossy(&inner[range]));
+    Some((Piece::Tag(text(0..found.name_end), found.argument.map(text)), found.end + 1))
 }
 
 #[cfg(test)]

@@ -44,7 +44,8 @@ impl Engine {
     /// Whether a mail is learned by what a check came to.
     pub fn autolearn(&self, outcome: &Outcome) -> Autolearn {
         let points = self.points(outcome);
-        let is_spam = self.judge(outcome, &points);
+        // A check that was ended early says too little.
+        let is_spam = self.judge(outcome, &points).filter(|_| outcome.shortcircuited.is_none());
         Autolearn { is_spam, is_forced: is_spam.is_some() && points.is_forced }
     }
 
@@ -83,12 +84,13 @@ impl Engine {
             if rule.is_subrule() || flags.has("noautolearn") || flags.has("userconf") {
                 continue;
             }
+            let times = f64::from(hit.count.min(flags.hits_max()));
             if flags.has("learn") {
-                points.learned += outcome.set().score(rule);
+                points.learned += outcome.set().score(rule) * times;
                 continue;
             }
             points.is_forced |= flags.has("autolearn_force");
-            let score = plain.score(rule);
+            let score = plain.score(rule) * times;
             let header = match () {
                 () if flags.has("autolearn_header") => 1.0,
                 () if flags.has("autolearn_body") => 0.0,

@@ -12,8 +12,10 @@ use flow::{Alike, Answer};
 use stream::Fuel;
 
 use super::engine::{Engine, Eval};
+use super::hit::{Hit, Shortcircuited};
 use super::profile::Work;
 use super::searcher::Scratch;
+
 use super::waiting::{Job, Waiting};
 use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
@@ -22,29 +24,13 @@ use crate::spam::message::Message;
 use crate::spam::network::{self, Inquiry};
 use crate::spam::preferences::Preferences;
 use crate::spam::recalled::{Autolearn, Recalled};
-use crate::spam::rule::{Rules, View};
+use crate::spam::rule::View;
 use crate::spam::search::Budget;
 use crate::spam::sender::Sender;
+use crate::spam::tags;
 use crate::spam::total::{ScoreSet, Total};
 use parts::distinct_uris;
 use views::lines;
-
-/// A rule that hit.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
-    /// Its id: its place in [`Rules::names`](crate::spam::Rules::names).
-    pub rule: u32,
-    /// How often its score counts.
-    pub count: u32,
-    /// Area of the hit: `BODY: `, `URI: ` and so on, or nothing.
-    pub area: &'static str,
-    /// Match of an expression, in the view that it looks at; the first match.
-    pub matched: Option<Box<[u8]>>,
-    /// Notes of functions.
-    pub notes: Vec<Box<[u8]>>,
-    /// Points that the hit has added, if they differ from the score of the rule.
-    pub points: Option<f64>,
-}
 
 /// Result of a check.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +48,12 @@ pub struct Outcome {
     pub recalled: Option<Recalled>,
     /// Lesson to learn from it; none unless asked for.
     pub autolearn: Option<Autolearn>,
+    /// Values of tags that the check has set: captures of rules, and who has signed the mail.
+    pub tags: HashMap<Box<str>, Vec<Box<[u8]>>>,
+    /// Time of the check, in seconds since 1970.
+    pub checked_at: i64,
+    /// Rule or bound that has ended the check.
+    pub shortcircuited: Option<Shortcircuited>,
     /// Whether a bound of the views was reached.
     pub is_truncated: bool,
 }
@@ -150,19 +142,6 @@ impl Engine {
     }
 }
 
-impl Hit {
-    /// Points that it has added.
-    pub fn points(&self, rules: &Rules, set: ScoreSet) -> f64 {
-        let rule = &rules.names()[self.rule as usize];
-        self.points.unwrap_or_else(|| set.score(rule) * f64::from(self.count.min(rule.flags.hits_max())))
-    }
-
-    /// The score that is shown of it: that of a rule which hit more than once is shown once.
-    pub(super) fn score(&self, rules: &Rules, set: ScoreSet) -> f64 {
-        self.points.unwrap_or_else(|| set.score(&rules.names()[self.rule as usize]))
-    }
-}
-
 impl Engine {
     /// Whether a rule that is run calls this function.
     pub fn calls(&self, function: &str) -> bool {
@@ -194,7 +173,7 @@ impl Engine {
     }
 
     /// Looks at a mail as functions do.
-    fn look<T>(&self, mail: &Message, now: i64, look: impl FnOnce(&Context<'_>) -> T) -> T {
+    pub(super) fn look<T>(&self, mail: &Message, now: i64, look: impl FnOnce(&Context<'_>) -> T) -> T {
         let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
         let fields = Fields::new(mail, &path, &self.settings.reading, self.sender_field(), &self.options.limits);
         let budget = RefCell::new(Budget::new(&self.options.limits));
@@ -266,6 +245,9 @@ impl Finding {
     }
 }
 
+/// Tags that say who has signed.
+const SIGNED: [&str; 3] = ["DKIMDOMAIN", "DKIMIDENTITY", "DKIMSELECTOR"];
+
 /// The functions that look at a view, by what stands before their descriptions.
 const AREAS: [(View, &str); 4] =
     [(View::Header, ""), (View::Body, "BODY: "), (View::Rawbody, "RAW: "), (View::Full, "")];
@@ -299,15 +281,24 @@ impl<'r> Run<'r> {
 
     fn outcome(self) -> Outcome {
         let rules = &self.engine.rules;
-        let mut total = Total::new(self.set);
+        let mut tags = self.captured;
+        for tag in self.context.known.map_or(&[][..], |_| &SIGNED) {
+            let signed = self.context.known.and_then(|known| tags::signed(known.authentic, tag)).unwrap_or_default();
+            tags.insert((*tag).into(), signed.into_iter().map(Into::into).collect());
+        }
         let mut hits = self.hits;
         for hit in &mut hits {
             let rule = &rules.names()[hit.rule as usize];
             let own = self.preferences.and_then(|own| own.scores.get(&hit.rule)).filter(|_| !rule.is_subrule());
             hit.points = own.map(|scores| scores[self.set.index()] * f64::from(hit.count.min(rule.flags.hits_max())));
+        }
+        let shortcircuit = self.engine.shortcircuit.as_ref();
+        let shortcircuited = shortcircuit.and_then(|rule| rule.end(rules, self.set, &mut hits));
+        let mut total = Total::new(self.set);
+        for hit in &hits {
             match hit.points {
                 Some(points) => total.add_points(points),
-                None => total.add(rule, hit.count),
+                None => total.add(&rules.names()[hit.rule as usize], hit.count),
             }
         }
         Outcome {
@@ -317,6 +308,9 @@ impl<'r> Run<'r> {
             required: self.preferences.and_then(Preferences::required).unwrap_or(self.engine.required),
             recalled: self.context.recalled,
             autolearn: None,
+            tags,
+            checked_at: self.context.now,
+            shortcircuited,
             is_truncated: self.mail.is_cut(),
         }
     }
@@ -347,7 +341,7 @@ impl<'r> Run<'r> {
 
     /// Whether a rule is to wait, of which nobody but metas will ask.
     fn waits(&self, can_wait: bool) -> bool {
-        can_wait && !self.explain
+        can_wait && !self.explain && !self.engine.runs_all
     }
 
     fn evals(&mut self, view: View) {

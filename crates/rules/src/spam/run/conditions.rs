@@ -69,7 +69,9 @@ impl Conditions {
                 || parts.any(|part| out[part as usize] && !self.is_one(part));
         }
         for (out, rule) in out.iter_mut().zip(rules.names()) {
-            let is_learned = matches!(rule.test, Some(Test::Eval(..))) && rule.flags.has("learn");
+            // Tests of parts and addresses call functions in SpamAssassin.
+            let calls = matches!(rule.test, Some(Test::Eval(..) | Test::MimeHeader(_) | Test::UriDetail(_)));
+            let is_learned = calls && rule.flags.has("learn");
             *out |= set.score(rule) == 0.0 || (is_learned && !set.bayes);
         }
         out

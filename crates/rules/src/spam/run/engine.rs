@@ -12,6 +12,7 @@ use stream::Fuel;
 use super::conditions::Conditions;
 use super::pass::Pass;
 use super::reading;
+use super::shortcircuit::Shortcircuit;
 use crate::spam::eval::{self, Does, Function};
 use crate::spam::header::Request;
 use crate::spam::limits::Limits;
@@ -65,6 +66,10 @@ pub struct Engine {
     pub(super) reputation: Option<u32>,
     /// Rules that use what others capture: run last, each with its expression made new.
     pub(super) templated: Vec<Templated>,
+    /// Rules that end a check.
+    pub(super) shortcircuit: Option<Shortcircuit>,
+    /// Sub-rules are run whether or not a meta has to know them.
+    pub(super) runs_all: bool,
 }
 
 static IDENTITIES: AtomicU64 = AtomicU64::new(1);
@@ -247,7 +252,7 @@ impl Templated {
         let any = ready.as_ref().and_then(|ready| ready.needs.any.as_ref());
         let is_needed = any.is_some_and(|any| any.strings.iter().all(has_rare));
         let needed = names.first().filter(|_| is_needed).cloned();
-        let can_wait = rule.is_subrule() && !expression.captures_tag();
+        let can_wait = builder::waits(rule) && !expression.captures_tag();
         let loose = expression.loosened().and_then(|loose| loose.ready().ok());
         Templated { rule: id, test: test.clone(), names, needed, loose, can_wait }
     }
@@ -263,6 +268,10 @@ impl Engine {
         let conditions = Conditions::of(&rules, &[plain, options.set], &schedule);
         let silent = [plain, options.set].map(|set| conditions.silent(&rules, set, &schedule));
         let runs = |id: u32| silent.iter().any(|silent| !silent[id as usize]);
+        let runs_all = settings.number("shortcircuit_min_ham_score", f64::NAN).is_finite()
+            || settings.number("shortcircuit_max_spam_score", f64::NAN).is_finite()
+            || rules.templates.has(b"_SUBTESTS");
+        let shortcircuit = Shortcircuit::new(&rules, &settings, &schedule, [plain, options.set]);
         let lists = Lists::new(&rules, options.set.net, runs);
         schedule.under(|id| conditions.of_meta(id));
         schedule.retain(|id| runs(id) || conditions.is_one(id));
@@ -296,6 +305,8 @@ impl Engine {
             lists,
             reputation,
             templated,
+            shortcircuit,
+            runs_all,
         }
     }
 
@@ -444,11 +455,12 @@ mod tests {
     }
 
     #[test]
-    fn without_network_headers_of_parts_are_not_asked_by_rules_that_need_it() {
+    fn tests_of_parts_that_need_the_network_or_learned_data_do_not_run_without() {
         let rules = "util_rb_tld com\nmimeheader A Content-Type =~ /text/\nmimeheader B Content-Type =~ /text/\nbody C /pills/\n\
                      uri_detail D raw =~ /example/\nuri_detail E raw =~ /example/\n\
-                     tflags B net\ntflags C net\ntflags E net\n";
+                     tflags B net\ntflags C net\ntflags E net\nmimeheader F Content-Type =~ /text/\ntflags F learn\n\
+                     uri_detail G raw =~ /example/\ntflags G learn\nbody H /pills/\ntflags H learn\n";
         let found = hits(rules, "Content-Type: text/plain\n\npills http://www.example.com/\n");
-        assert_eq!(found, ["A", "C", "D"]);
+        assert_eq!(found, ["A", "C", "D", "H"]);
     }
 }

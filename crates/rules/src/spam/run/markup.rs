@@ -30,6 +30,11 @@ pub(super) fn field(name: &str, text: &str) -> String {
     value.split_inclusive('\n').map(encoded).collect()
 }
 
+/// The same in one line (`fold_headers 0`).
+pub(super) fn line(text: &str) -> String {
+    encoded(&text.trim_end_matches(['\r', '\n']).replace('\n', " "))
+}
+
 /// An escape of a template's text: `\n`, `\t`; others are taken away.
 pub(super) fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

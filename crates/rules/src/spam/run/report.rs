@@ -1,11 +1,13 @@
 //! The report about a mail, as the configuration's template has it, and the table of what hit.
 
-use super::check::{Hit, Outcome};
+mod tags;
+
+use super::check::Outcome;
 use super::engine::Engine;
+use super::hit::Hit;
 use super::markup::{self, Break};
 use crate::spam::message::Message;
 use crate::spam::preferences::Preferences;
-use crate::spam::recalled::Recalled;
 use crate::spam::settings::Settings;
 use crate::spam::template::Templates;
 
@@ -54,17 +56,25 @@ impl<'r> Report<'r> {
     /// The header fields that the configuration adds to such a mail, in order: what follows `X-Spam-`, and the value, folded,
     /// with lines that end in LF alone. `with_report`: `Report` too, as with `report_safe 0`.
     pub fn fields(&self, with_report: bool) -> Vec<(String, String)> {
-        let templates = self.templates;
-        let headers = if self.outcome.is_spam() { &templates.spam } else { &templates.ham };
-        let of = |name: &str, text: &str| (name.to_string(), markup::field(name, &self.filled(text)));
-        let mut fields: Vec<(String, String)> = headers
-            .iter()
-            .map(|header| of(&header.name, &markup::unescaped(&String::from_utf8_lossy(&header.text))))
-            .collect();
+        let mut fields: Vec<(String, String)> = self.headers(self.outcome.is_spam()).collect();
         if with_report && !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("report")) {
-            fields.push(of("Report", "_REPORT_"));
+            fields.push(self.header("Report", "_REPORT_"));
         }
         fields
+    }
+
+    /// The header fields that are added to spam, or to ham.
+    fn headers(&self, is_spam: bool) -> impl Iterator<Item = (String, String)> {
+        let headers = if is_spam { &self.templates.spam } else { &self.templates.ham };
+        let text = |text: &[u8]| markup::unescaped(&String::from_utf8_lossy(text));
+        headers.iter().map(move |header| self.header(&header.name, &text(&header.text)))
+    }
+
+    fn header(&self, name: &str, template: &str) -> (String, String) {
+        let text = self.filled(template);
+        let is_folded = self.settings.number("fold_headers", 1.0) != 0.0;
+        let value = if is_folded { markup::field(name, &text) } else { markup::line(&text) };
+        (name.into(), value)
     }
 
     /// The rules that hit and are no sub-rules, with what each has added to the score.
@@ -77,7 +87,7 @@ impl<'r> Report<'r> {
 
     /// Each hit in a line of its own, as `_REPORT_` has them.
     fn terse(&self) -> String {
-        const COLUMNS: usize = 75;
+        let columns = self.columns();
         let rules = self.engine.rules();
         let mut out = String::new();
         for hit in &self.outcome.hits {
@@ -89,13 +99,14 @@ impl<'r> Report<'r> {
             let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
             let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
             let first = " ".repeat(4 + rule.name.len() + score.len() + hit.area.len());
-            let description = markup::wrap(&description, "*      ", &first, COLUMNS, Break::Blank);
-            out += &format!("* {score} {} {}{}\n", rule.name, hit.area, description.trim_start());
+            let description = markup::wrap(&description, "*      ", &first, columns, Break::Blank);
+            let mut row = format!("* {score} {} {}{}\n", rule.name, hit.area, description.trim_start());
             for note in &hit.notes {
                 let note = String::from_utf8_lossy(note).into_owned();
                 let note = if rule.flags.has("nolog") { "*REDACTED*".to_string() } else { note };
-                out += &format!("*      [{note}]\n");
+                row += &format!("*      [{note}]\n");
             }
+            out += &row.repeat(self.rows(hit));
         }
         out
     }
@@ -104,7 +115,20 @@ impl<'r> Report<'r> {
     pub fn summary(&self) -> String {
         let rules = self.engine.rules();
         let visible = |hit: &&Hit| !rules.names()[hit.rule as usize].is_subrule();
-        self.outcome.hits.iter().filter(visible).map(|hit| self.row(hit)).collect()
+        self.outcome.hits.iter().filter(visible).map(|hit| self.row(hit).repeat(self.rows(hit))).collect()
+    }
+
+    /// The longest line of a description.
+    fn columns(&self) -> usize {
+        const COLUMNS_MAX: f64 = 10_000.0;
+        self.settings.number("report_wrap_width", WIDTH as f64).clamp(1.0, COLUMNS_MAX) as usize
+    }
+
+    /// The rows of a hit: one for each that counts, unless its points are not those of the rule.
+    fn rows(&self, hit: &Hit) -> usize {
+        const ROWS_MAX: u32 = 100;
+        let rule = &self.engine.rules().names()[hit.rule as usize];
+        if hit.points.is_some() { 1 } else { hit.count.min(rule.flags.hits_max()).clamp(1, ROWS_MAX) as usize }
     }
 
     fn row(&self, hit: &Hit) -> String {
@@ -114,7 +138,9 @@ impl<'r> Report<'r> {
         let start = format!("{score} {:<22} {}", rule.name, hit.area);
         let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
         let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
-        let mut out = format!("{start}{}\n", wrapped(&description, 3 + rule.name.len() + score.len() + hit.area.len()));
+        let first = " ".repeat(3 + rule.name.len() + score.len() + hit.area.len());
+        let description = markup::wrap(&description, &" ".repeat(INDENT), &first, self.columns(), Break::Blank);
+        let mut out = format!("{start}{}\n", description.trim_start());
         let notes = hit.notes.iter().map(|note| String::from_utf8_lossy(note).into_owned());
         for note in notes.flat_map(|note| cut(&note)) {
             let note = if rule.flags.has("nolog") { "*REDACTED*".to_string() } else { note };
@@ -124,67 +150,6 @@ impl<'r> Report<'r> {
             };
         }
         out
-    }
-
-    fn filled(&self, template: &str) -> String {
-        let mut out = String::new();
-        let mut rest = template;
-        while let Some(at) = rest.find('_') {
-            out += &rest[..at];
-            let inner = &rest[at + 1..];
-            match tag(inner).and_then(|(name, argument, length)| Some((self.value(name, argument)?, length))) {
-                Some((value, length)) => {
-                    out += &value;
-                    rest = &inner[length..];
-                }
-                None => {
-                    out.push('_');
-                    rest = inner;
-                }
-            }
-        }
-        out + rest
-    }
-
-    fn value(&self, name: &str, argument: Option<&str>) -> Option<String> {
-        let rules = self.engine.rules();
-        let outcome = self.outcome;
-        Some(match name {
-            "YESNO" | "YESNOCAPS" => {
-                let (yes, no) = argument.map_or(("Yes", "No"), |words| words.split_once(',').unwrap_or((words, "No")));
-                let word = if outcome.is_spam() { yes } else { no };
-                if name == "YESNO" { word.into() } else { word.to_uppercase() }
-            }
-            "SCORE" | "HITS" => padded(shown_score(outcome), argument),
-            "REQD" => format!("{:.1}", outcome.required),
-            "SUMMARY" => self.summary().trim_end_matches('\n').to_string() + "\n",
-            "PREVIEW" => self.preview(),
-            "HOSTNAME" => match self.settings.text("report_hostname") {
-                Some(host) => String::from_utf8_lossy(host).into_owned(),
-                None => self.host.into(),
-            },
-            "CONTACTADDRESS" => match self.settings.text("report_contact") {
-                Some(contact) => String::from_utf8_lossy(contact).into_owned(),
-                None => "the administrator of that system".into(),
-            },
-            "VERSION" => "4.0.1".into(),
-            // When that version was made.
-            "SUBVERSION" => "2024-03-25".into(),
-            "AUTOLEARN" => outcome.autolearn.map_or("disabled".into(), |autolearn| autolearn.to_string()),
-            "REPORT" => format!("\n{}", self.terse()),
-            "TESTS" => {
-                let separator = argument.filter(|text| !text.is_empty()).unwrap_or(",");
-                let names = outcome.hits.iter().map(|hit| &rules.names()[hit.rule as usize]);
-                let mut names: Vec<&str> = names.filter(|rule| !rule.is_subrule()).map(|rule| &*rule.name).collect();
-                names.sort_unstable();
-                if names.is_empty() { "none".into() } else { names.join(separator) }
-            }
-            "STARS" => {
-                let star = argument.filter(|text| !text.is_empty()).unwrap_or("*");
-                star.repeat(outcome.total.value().clamp(0.0, 50.0) as usize)
-            }
-            _ => return Recalled::tag(outcome.recalled.as_ref(), name),
-        })
     }
 
     /// The first words of the body.
@@ -235,41 +200,6 @@ fn nonzero(score: f64) -> f64 {
     if score.abs() < 0.05 { 0.0 } else { score }
 }
 
-/// The score with one decimal, and never on the wrong side of what is required.
-fn shown_score(outcome: &Outcome) -> String {
-    let value = outcome.total.value();
-    let mut shown = format!("{:.1}", nonzero(value));
-    let required = format!("{:.1}", outcome.required);
-    if !outcome.is_spam() && shown.parse::<f64>().unwrap_or(0.0) >= required.parse::<f64>().unwrap_or(0.0) {
-        shown = format!("{:.1}", outcome.required - 0.1);
-    }
-    shown
-}
-
-/// `_SCORE(00)_` and the like: the argument says how wide it gets.
-fn padded(score: String, argument: Option<&str>) -> String {
-    let Some(pad) = argument.filter(|pad| !pad.is_empty() && pad.bytes().all(|byte| byte == b'0' || byte == b' '))
-    else {
-        return score;
-    };
-    let missing = (pad.len() + 3).saturating_sub(score.len());
-    pad[..missing.min(pad.len())].to_string() + &score
-}
-
-/// The name of a tag, its argument, and how long both are with the underscore behind.
-fn tag(text: &str) -> Option<(&str, Option<&str>, usize)> {
-    let name_end = text.find(|letter: char| !(letter.is_ascii_uppercase() || letter.is_ascii_digit()))?;
-    let (name, rest) = text.split_at(name_end);
-    if name.is_empty() {
-        return None;
-    }
-    if let Some(inner) = rest.strip_prefix('(') {
-        let end = inner.find(")_")?;
-        return Some((name, Some(&inner[..end]), name_end + 1 + end + 2));
-    }
-    rest.starts_with('_').then_some((name, None, name_end + 1))
-}
-
 /// A line of a template: quotes around it keep its blanks.
 fn unquoted(line: &[u8]) -> String {
     let line = String::from_utf8_lossy(line).into_owned();
@@ -277,26 +207,6 @@ fn unquoted(line: &[u8]) -> String {
         Some(inner) => inner.into(),
         None => line,
     }
-}
-
-/// A description, wrapped where the report ends; the first line begins at `column`.
-fn wrapped(text: &str, column: usize) -> String {
-    let mut out = String::new();
-    let mut column = column.max(INDENT);
-    for word in text.split_ascii_whitespace() {
-        let is_first = out.is_empty();
-        if !is_first && column + 1 + word.len() > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(INDENT));
-            column = INDENT;
-        } else if !is_first {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += word.len();
-    }
-    out
 }
 
 /// A note in pieces of up to 48 letters, cut at blanks.
@@ -315,20 +225,4 @@ fn cut(note: &str) -> Vec<String> {
     }
     pieces.push(piece);
     pieces
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_are_read_with_their_arguments() {
-        assert_eq!(tag("SCORE_ x"), Some(("SCORE", None, 6)));
-        assert_eq!(tag("YESNO(, NOT)_x"), Some(("YESNO", Some(", NOT"), 13)));
-        assert_eq!(tag("lower_"), None);
-        assert_eq!(
-            wrapped("URI host has a public dotted-decimal IPv4 address", 28),
-            "URI host has a public dotted-decimal IPv4\n                            address"
-        );
-    }
 }

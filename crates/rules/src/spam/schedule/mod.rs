@@ -50,7 +50,7 @@ pub struct Schedule {
     made_of: Vec<u32>,
     /// Largest value of each rule, by its id.
     most: Vec<f64>,
-    /// Sub-rules, by their ids: only metas use their values.
+    /// Sub-rules, by their ids: only metas use their values, and none of them ends a check.
     subrules: Vec<bool>,
 }
 
@@ -97,7 +97,8 @@ pub struct Exclusion {
 impl Schedule {
     /// Puts the metas of `rules` in order.
     pub fn new(rules: &Rules, limits: &Limits) -> Schedule {
-        let subrules = rules.names().iter().map(Rule::is_subrule).collect();
+        let waits = |rule: &Rule| rule.is_subrule() && rule.shortcircuit.is_none();
+        let subrules = rules.names().iter().map(waits).collect();
         let most = rules.names().iter().map(most).collect();
         let mut schedule = Schedule { rules: rules.names().len(), subrules, most, ..Schedule::default() };
         let mut waiting = Vec::new();

@@ -22,6 +22,8 @@ pub struct Known {
     functions: HashMap<&'static str, Vec<&'static str>>,
     features: HashSet<(&'static str, &'static str)>,
     plugins: HashMap<&'static str, bool>,
+    /// Settings that are read and have no effect.
+    idle: HashSet<&'static str>,
 }
 
 /// Owner of names that belong to no plugin.
@@ -35,6 +37,7 @@ impl Default for Known {
             functions: HashMap::new(),
             features: HashSet::new(),
             plugins: HashMap::new(),
+            idle: HashSet::new(),
         };
         let mut owner = NO_PLUGIN;
         for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
@@ -46,7 +49,10 @@ impl Default for Known {
                 }
                 ("feature", Some(name)) => drop(known.features.insert((owner, name))),
                 ("eval", Some(name)) => known.functions.entry(name).or_default().push(owner),
-                (form, Some(name)) => known.add(form, name, owner),
+                (form, Some(name)) => {
+                    known.add(form, name, owner);
+                    known.idle.extend(words.next().filter(|word| *word == "idle").map(|_| name));
+                }
                 _ => {}
             }
         }
@@ -70,6 +76,11 @@ impl Known {
         }
         let begins = self.beginnings.iter().filter(|(beginning, ..)| name.starts_with(beginning));
         begins.map(|&(_, form, owner)| (form, owner)).collect()
+    }
+
+    /// Whether a setting has no effect.
+    pub fn is_idle(&self, name: &str) -> bool {
+        self.idle.contains(name)
     }
 
     /// The plugins that have a function for `eval:`.
@@ -128,6 +139,7 @@ mod tests {
         let known = Known::default();
         assert_eq!(known.defaults().count(), 28);
         assert_eq!(known.setting("bayes_stopword_en"), [(Form::Text, "Bayes")]);
+        assert!(known.is_idle("dns_server") && !known.is_idle("report_wrap_width"));
         assert_eq!(known.function("check_bayes"), ["Bayes"]);
     }
 

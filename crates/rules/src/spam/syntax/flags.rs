@@ -14,6 +14,12 @@ impl Flags {
         Flags { words: text.into() }
     }
 
+    /// Adds words to those that are there.
+    pub fn add(&mut self, text: &[u8]) {
+        let blank: &[u8] = if self.words.is_empty() { b"" } else { b" " };
+        self.words = [&self.words, blank, text].concat().into();
+    }
+
     /// Whether one of them is `flag`.
     pub fn has(&self, flag: &str) -> bool {
         words(&self.words).any(|word| word == flag.as_bytes())

@@ -1,4 +1,4 @@
-//! Rules whose expressions contain captures of other rules: compiled anew for each mail.
+//! Rules whose expressions contain tags, such as captures of other rules: compiled anew for each mail.
 
 use pattern::expression::{Search, Want, fold};
 
@@ -9,18 +9,32 @@ use crate::spam::run::engine::Templated;
 use crate::spam::run::waiting::Job;
 use crate::spam::syntax::expression::Expression;
 use crate::spam::syntax::field::HeaderTest;
+use crate::spam::tags;
 
 impl<'r> Run<'r> {
     /// Rules that hold what others captured: where nothing was, they do not run.
     pub(super) fn templated(&mut self) {
         for templated in &self.engine.templated {
-            let has_values = |name: &str| self.captured.get(name).is_some_and(|values| !values.is_empty());
+            let has_values = |name: &str| !self.tag(name).is_empty();
             match templated.names.iter().all(|name| has_values(name)) {
                 true if self.waits(templated.can_wait) => self.waiting.push(Job::Templated(templated), 0),
                 true => drop(self.fill(templated)),
                 false => {}
             }
         }
+    }
+
+    /// Values of a tag in an expression: of a capture, or of the mail.
+    fn tag(&self, text: &str) -> Vec<Box<[u8]>> {
+        if let Some(values) = self.captured.get(text) {
+            return values.clone();
+        }
+        let (name, argument) = tags::parts(text);
+        let signed = || self.context.known.and_then(|known| tags::signed(known.authentic, name));
+        let hosts = || self.engine.lists.hosts_of(self.mail);
+        let is_known = self.set.net || !name.starts_with("URI");
+        let values = tags::of_mail(self.context, hosts, name, argument).filter(|_| is_known).or_else(signed);
+        values.unwrap_or_default().into_iter().filter(|value| !value.is_empty()).map(Into::into).collect()
     }
 
     /// Runs a rule with what was captured in its place.
@@ -37,7 +51,9 @@ impl<'r> Run<'r> {
         if is_of_uris && !templated.loose.as_ref().is_none_or(|loose| loose.may_match(&uris)) {
             return 0.0;
         }
-        let Some(filled) = expression.filled(|name| self.captured.get(name).cloned()) else { return 0.0 };
+        let Some(filled) = expression.filled(|name| Some(self.tag(name)).filter(|values| !values.is_empty())) else {
+            return 0.0;
+        };
         let found = match &templated.test {
             Test::Header(test) => self.filled_header(rule, &filled, test),
             Test::Pattern(View::Uri, _) if uris.is_empty() => None,
@@ -62,7 +78,7 @@ impl<'r> Run<'r> {
             fold(&mut text);
             text
         };
-        let values: Vec<Vec<u8>> = self.captured.get(name).into_iter().flatten().map(|value| folded(value)).collect();
+        let values: Vec<Vec<u8>> = self.tag(name).iter().map(|value| folded(value)).collect();
         let has_one = |haystack: &&&[u8]| {
             let haystack = folded(haystack);
             values.iter().any(|value| memchr::memmem::find(&haystack, value).is_some())

@@ -67,7 +67,7 @@ impl Builder {
             hits_max: rule.flags.hits_max(),
             is_without_subject: rule.flags.has("nosubject") && is_of_body,
             captures,
-            can_wait: rule.is_subrule() && !captures,
+            can_wait: waits(rule) && !captures,
         })
     }
 
@@ -120,7 +120,7 @@ impl Builder {
         };
         if runs && !call.is_rbl() {
             let expressions = eval::compiled(call);
-            let can_wait = rule.is_subrule();
+            let can_wait = waits(rule);
             self.engine.evals.push(Eval { rule: id, view, call: call.clone(), function, expressions, can_wait });
         }
     }
@@ -141,6 +141,11 @@ impl Builder {
             self.engine.details.push(Detail { rule: id, criteria });
         }
     }
+}
+
+/// Whether a rule is run only where a meta has to know it.
+pub(super) fn waits(rule: &Rule) -> bool {
+    rule.is_subrule() && rule.shortcircuit.is_none()
 }
 
 /// The place of a view among the four that expressions look at.
