@@ -113,6 +113,8 @@ pub struct Settings {
     sent: HashMap<Box<str>, Vec<Sent>>,
     /// Lists of hosts by name.
     pub hosts: HashMap<Box<[u8]>, Hosts>,
+    /// Hosts of shorteners of addresses; with a dot in front all hosts directly below.
+    pub shorteners: HashSet<Box<[u8]>>,
     /// Domains where anyone gets an address.
     pub freemail: Freemail,
     /// Names of owners of addresses, for names that are compared with addresses.
@@ -173,6 +175,14 @@ impl Settings {
 
     fn take(&mut self, name: &str, value: &Value) {
         match value {
+            Value::Text(hosts) if name == "clear_url_shortener" => {
+                let named: Vec<Box<[u8]>> = split(hosts).map(lower).collect();
+                self.shorteners.retain(|host| !named.is_empty() && !named.contains(host));
+            }
+            Value::Text(hosts) if name == "url_shortener_get" => self.shorteners.extend(split(hosts).map(lower)),
+            Value::Pair(first, rest) if name == "url_shortener" => {
+                self.shorteners.extend(std::iter::once(&**first).chain(split(rest)).map(lower));
+            }
             Value::Number(number) | Value::Seconds(number) => drop(self.numbers.insert(name.into(), *number)),
             Value::Switch(on) => drop(self.numbers.insert(name.into(), f64::from(u8::from(*on)))),
             Value::Text(text) => drop(self.texts.insert(name.into(), text.clone())),
@@ -359,6 +369,8 @@ mod tests {
     #[test]
     fn entries_are_taken_out_of_lists() {
         let text = "loadplugin Mail::SpamAssassin::Plugin::FromNameSpoof\n\
+                    loadplugin Mail::SpamAssassin::Plugin::DecodeShortURLs\nurl_shortener a.test\nclear_url_shortener\n\
+                    url_shortener B.test .c.test\nurl_shortener_get d.test\nclear_url_shortener d.TEST\n\
                     welcomelist_from_rcvd a@x.test x.test\ndef_whitelist_from_rcvd A@x.test y.test\n\
                     welcomelist_from_rcvd b@x.test x.test\nunwhitelist_from_rcvd a@X.test c@x.test\n\
                     welcomelist_from_dkim d@x.test\nwelcomelist_from_dkim d@x.test y.test\ndef_welcomelist_from_dkim d@x.test y.test\n\
@@ -389,6 +401,8 @@ mod tests {
         };
         assert_eq!(hosts(b"MINE"), [(&b"b.test"[..], false)]);
         assert_eq!(hosts(b"BLOCK"), [(&b"a.test"[..], true)]);
+        let is_short = |host: &[u8]| settings.shorteners.contains(host);
+        assert!(is_short(b"b.test") && is_short(b".c.test") && !is_short(b"a.test") && !is_short(b"d.test"));
         let owned = |address: &[u8]| settings.owners.iter().any(|(_, list)| list.has(address));
         assert!(owned(b"a@googlemail.com") && !owned(b"a@g.test"));
     }

@@ -18,6 +18,7 @@ mod network;
 mod page;
 mod pdf;
 mod relay;
+mod short;
 mod site;
 mod times;
 mod welcome;
@@ -95,7 +96,7 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 14] = [
+const GROUPS: [&[Function]; 15] = [
     authentic::FUNCTIONS,
     authres::FUNCTIONS,
     freemail::FUNCTIONS,
@@ -108,6 +109,7 @@ const GROUPS: [&[Function]; 14] = [
     page::FUNCTIONS,
     pdf::FUNCTIONS,
     relay::FUNCTIONS,
+    short::FUNCTIONS,
     site::FUNCTIONS,
     welcome::FUNCTIONS,
 ];

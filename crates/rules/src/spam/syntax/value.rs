@@ -110,7 +110,8 @@ impl Form {
 }
 
 /// Settings whose value may be missing.
-const MAY_BE_EMPTY: [&str; 3] = ["freemail_domains", "freemail_welcomelist", "clear_uridnsbl_skip_domain"];
+const MAY_BE_EMPTY: [&str; 4] =
+    ["freemail_domains", "freemail_welcomelist", "clear_uridnsbl_skip_domain", "clear_url_shortener"];
 /// Settings that take two words at least: a list of a name and what is in it, an address and who sends for it.
 const TAKE_TWO: [&str; 4] =
     ["enlist_addrlist", "enlist_uri_host", "welcomelist_from_rcvd", "def_welcomelist_from_rcvd"];
