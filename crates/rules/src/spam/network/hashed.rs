@@ -1,8 +1,8 @@
 //! Lists of digests (`check_hashbl_...`): of e-mail addresses, addresses of the web, what an expression finds, values of tags
 //! and attachments.
 //!
-//! Left out: expressions of a site's own for e-mail addresses (`hashbl_email_regex`), lists of domains for them (`hashbl_acl_`)
-//! other names of their domains, and tags that say who has signed the mail.
+//! Left out: expressions of a site's own for e-mail addresses (`hashbl_email_regex`, `hashbl_email_welcomelist`), and tags that
+//! say who has signed the mail.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -25,7 +25,8 @@ use crate::spam::syntax::call::Call;
 #[derive(Debug)]
 enum Subject {
     /// Addresses in these fields, of all senders, or in the body.
-    Emails(Vec<Box<str>>),
+    /// With the name of the list of domains that they have to be of.
+    Emails(Vec<Box<str>>, Option<Box<str>>),
     /// Addresses of the web.
     Uris,
     /// The first group of what matches in a view.
@@ -89,9 +90,10 @@ impl Hashed {
             text.split(|&byte| byte == b'/').map(|word| String::from_utf8_lossy(word.trim_ascii()).into()).collect()
         };
         let (subject, usual, subtest): (_, &[u8], _) = match &*call.function {
-            "check_hashbl_emails" if argument(4).is_none() => {
+            "check_hashbl_emails" => {
                 let from = argument(2).unwrap_or(b"ALLFROM/Reply-To/body");
-                (Subject::Emails(words(from)), b"sha1/notag/noquote/max=10", argument(3))
+                let list = argument(4).map(|name| String::from_utf8_lossy(name).into());
+                (Subject::Emails(words(from), list), b"sha1/notag/noquote/max=10", argument(3))
             }
             "check_hashbl_uris" => (Subject::Uris, b"sha1/max=10", argument(2)),
             "check_hashbl_bodyre" => {
@@ -132,7 +134,7 @@ impl Hashed {
             return self.chosen(self.attachments(context, scope), |digest| digest.to_vec());
         }
         let found = match &self.subject {
-            Subject::Emails(from) => self.emails(context, scope, from),
+            Subject::Emails(from, list) => self.emails(context, scope, from, list.as_deref()),
             Subject::Uris => self.uris(context, scope),
             Subject::Found(view, expression) => self.matches(context, *view, expression),
             Subject::Tag(name) => self.tagged(context, scope, values(name)),
@@ -253,7 +255,7 @@ impl Hashed {
         found
     }
 
-    fn emails(&self, context: &Context<'_>, scope: &Scope, from: &[Box<str>]) -> Vec<Vec<u8>> {
+    fn emails(&self, context: &Context<'_>, scope: &Scope, from: &[Box<str>], list: Option<&str>) -> Vec<Vec<u8>> {
         let options = &self.options;
         let reading = &context.settings.reading;
         let own: Vec<Vec<u8>> = ["X-Original-To:addr", "Apparently-To:addr", "Delivered-To:addr", "Envelope-To:addr"]
@@ -261,12 +263,17 @@ impl Hashed {
             .to_vec();
         let mut out = Vec::new();
         for email in from.iter().flat_map(|place| emails_in(context, place)) {
-            let is_common = WELCOME.as_ref().is_some_and(|expression| context.matches(expression, &email));
             let Some(at) = email.iter().rposition(|&byte| byte == b'@') else { continue };
             let (mut user, domain) = (email[..at].to_vec(), email[at + 1..].to_ascii_lowercase());
             let domain = main_domain(context, domain);
+            let email = [&user[..], b"@", &domain].concat();
+            let is_common = WELCOME.as_ref().is_some_and(|expression| context.matches(expression, &email));
             let registered = reading.registered(&ascii(&domain));
-            if own.contains(&email.to_ascii_lowercase()) || is_common || scope.skips(&domain, &registered) {
+            let is_skipped = match list {
+                None => scope.skips(&domain, &registered),
+                Some(list) => !is_listed(context, list, &domain),
+            };
+            if own.contains(&email.to_ascii_lowercase()) || is_common || is_skipped {
                 continue;
             }
             if options.has("nodot") {
@@ -284,6 +291,13 @@ impl Hashed {
         }
         out
     }
+}
+
+/// Whether a list of domains (`hashbl_acl_NAME`) has one; `all` has all.
+fn is_listed(context: &Context<'_>, list: &str, domain: &[u8]) -> bool {
+    let words = context.settings.all_words(&format!("hashbl_acl_{list}"));
+    let has = |entry: &[u8]| words.iter().any(|word| word.eq_ignore_ascii_case(entry));
+    list == "all" || (has(domain) && !has(&[b"!", domain].concat()))
 }
 
 /// The domain of which another is an alias (`hashbl_email_domain_alias`).
@@ -398,6 +412,39 @@ mod tests {
         assert_eq!(found("..a@x.com.b.c a@x.com"), ["a@x.com"]);
         assert!(found("@x.com a@com a@x.nowhere a@-x.com").is_empty());
         assert!(found(&format!("{}@x.com", "a".repeat(65))).is_empty());
+    }
+
+    #[test]
+    fn addresses_of_listed_domains_are_looked_up_by_their_main_names() {
+        use crate::spam::message::{Message, MessageLimits};
+        use crate::spam::run::{Engine, EngineOptions, Expressions};
+        use crate::spam::total::ScoreSet;
+        use crate::spam::{File, Limits, Loader, Options as Reading};
+
+        let asked = |arguments: &str| {
+            let text = format!(
+                "util_rb_tld com\nhashbl_email_domain_alias gmail.com googlemail.com\nhashbl_acl_free gmail.com mail.com !gmx.com\n\
+                 hashbl_acl_free gmx.com\nuridnsbl_skip_domain mail.com\n\
+                 header A eval:check_hashbl_emails('l.test/A', 'max=10', 'X-A'{arguments})\ntflags A net\n"
+            );
+            let mut loader = Loader::new(Reading { default_plugins: true, ..Reading::default() }, Limits::default());
+            loader.read(&File { name: "a.cf".into(), bytes: text.into() }, &mut |_, _| Err(String::new()));
+            let set = ScoreSet { net: true, bayes: false };
+            let engine = Engine::new(loader.finish(&Expressions), EngineOptions { set, ..EngineOptions::default() });
+            assert_eq!(engine.rules().errors(), 0, "{:?}", engine.rules().problems());
+            let mail = b"X-A: joe@Googlemail.com, jim@mail.com, a@gmx.com, b@other.com, info@gmail.com\n\nx\n";
+            let mail = Message::read(mail, engine.reading(), &MessageLimits::default());
+            let mut inquiry = engine.inquire(&mail, 0);
+            let mut names: Vec<String> =
+                std::iter::from_fn(|| Some(inquiry.ask()?.question.name.to_string())).collect();
+            names.sort();
+            names.join(" ")
+        };
+        assert_eq!(asked(""), "a@gmx.com.l.test b@other.com.l.test joe@gmail.com.l.test");
+        assert_eq!(asked(", '127', 'free'"), "jim@mail.com.l.test joe@gmail.com.l.test");
+        let all = "a@gmx.com.l.test b@other.com.l.test jim@mail.com.l.test joe@gmail.com.l.test";
+        assert_eq!(asked(", '127', 'all'"), all);
+        assert_eq!(asked(", '127', 'none'"), "");
     }
 
     #[test]
