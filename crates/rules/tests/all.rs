@@ -6,6 +6,7 @@ mod hits;
 mod hostile;
 mod ids;
 mod peer;
+mod plugins;
 mod views;
 mod web;
 mod web_adblock;

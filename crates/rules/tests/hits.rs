@@ -30,7 +30,7 @@ struct Answer {
     sender: String,
 }
 
-fn has_peer() -> bool {
+pub fn has_peer() -> bool {
     let files = ["/usr/share/spamassassin/72_active.cf", "/usr/share/perl5/Mail/SpamAssassin.pm"];
     let is_there = files.iter().all(|file| Path::new(file).exists());
     if !is_there {
@@ -130,7 +130,8 @@ fn charsets_of_other_locales_are_those_of_spamassassin() {
     assert!(seen.values().all(|count| *count > 0), "{seen:?}");
 }
 
-fn ask(mails: &[PathBuf], folders: &[&Path]) -> Vec<u8> {
+/// Answers of SpamAssassin about mails, with the rules and the site of two folders: an object a line.
+pub fn ask(mails: &[PathBuf], folders: &[&Path]) -> Vec<u8> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hits.pl");
     let mut perl = Command::new("perl")
         .arg(script)
