@@ -207,8 +207,11 @@ fn block(rule: &Rule, set: ScoreSet) -> Option<Block> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Engine, EngineOptions, Expressions, Report, Scratch};
+    use flow::{Answer, Security};
+
+    use super::super::{Beside, Engine, EngineOptions, Expressions, Report, Scratch};
     use crate::spam::message::{Message, MessageLimits};
+    use crate::spam::total::ScoreSet;
     use crate::spam::{File, Limits, Loader, Options};
 
     const RULES: &str = "loadplugin Mail::SpamAssassin::Plugin::Shortcircuit\nutil_rb_tld com\nbody EARLY /alpha/\n\
@@ -259,6 +262,36 @@ mod tests {
         ] {
             assert_eq!(check(rules), expected, "{rules}");
         }
+    }
+
+    #[test]
+    fn an_answer_from_the_network_counts_before_what_has_no_priority() {
+        let found = |ends: &str| {
+            let text = format!(
+                "{RULES}trusted_networks 192.0.2.1\nheader LISTED eval:check_rbl('x', 'l.test.')\ntflags LISTED net\n{ends}\n"
+            );
+            let mut loader = Loader::new(Options { default_plugins: true, ..Options::default() }, Limits::default());
+            loader.read(&File { name: "a.cf".into(), bytes: text.into() }, &mut |_, name| Err(name.into()));
+            let set = ScoreSet { net: true, bayes: false };
+            let engine = Engine::new(loader.finish(&Expressions), EngineOptions { set, ..EngineOptions::default() });
+            let mail = b"Received: from a (a.test [198.51.100.7]) by mx.test; Mon, 1 Jan 2024 00:00:00 +0000\nSubject: alpha\n\nalpha beta\n";
+            let mail = Message::read(mail, engine.reading(), &MessageLimits::default());
+            let mut inquiry = engine.inquire(&mail, 0);
+            while let Some(asked) = inquiry.ask() {
+                let outcome = flow::Outcome::Records(vec![flow::Record::A([127, 0, 0, 2].into())]);
+                engine.answer(&mut inquiry, Answer { id: asked.id, outcome, security: Security::Unknown });
+            }
+            let beside = Beside { inquiry: Some(&inquiry), ..Beside::default() };
+            let outcome = engine.check_known(&mail, 0, false, beside, &mut Scratch::default());
+            let names = outcome.hits.iter().map(|hit| &*engine.rules().names()[hit.rule as usize].name);
+            let mut names: Vec<&str> = names.filter(|name| !name.starts_with("__")).collect();
+            names.sort_unstable();
+            format!("{} {}", outcome.total.value(), names.join(" "))
+        };
+        assert_eq!(found(""), "6 BODY BOTH EARLY FULL HEAD LISTED NOT RAW");
+        assert_eq!(found("shortcircuit EARLY on"), "1 EARLY SHORTCIRCUIT");
+        assert_eq!(found("shortcircuit LISTED on"), "2 EARLY LISTED SHORTCIRCUIT");
+        assert_eq!(found("shortcircuit HEAD on\npriority HEAD 0"), "4 EARLY HEAD LISTED SHORTCIRCUIT");
     }
 
     #[test]
