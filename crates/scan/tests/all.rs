@@ -18,3 +18,4 @@ mod yara;
 mod yara_matches;
 mod yara_random;
 mod yara_real;
+mod yara_verdicts;

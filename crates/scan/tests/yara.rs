@@ -616,7 +616,7 @@ fn what_is_measured_is_what_yara_measures() {
 fn what_math_cannot_measure_is_refused_or_a_limit() {
     let refused = |condition: &str| {
         let mut builder = Builder::new();
-        builder.add("t.yar", format!("rule A {{ condition: {condition} }}").as_bytes()).expect("rules");
+        builder.add("t.yar", format!("import \"math\" rule A {{ condition: {condition} }}").as_bytes()).expect("rules");
         builder.build().census().refused.first().map(|one| one.reason.to_string())
     };
     for (condition, reason) in [
@@ -629,9 +629,13 @@ fn what_math_cannot_measure_is_refused_or_a_limit() {
         assert_eq!(refused(condition).as_deref(), Some(reason), "{condition}");
     }
     // What is not kept, and what takes too long.
-    let all = database("rule All { condition: math.entropy(0, filesize) < 1 and uint8(0) == 0x78 }");
-    let early = database("rule Early { condition: math.entropy(0, 4MB) < 1 and math.mean(filesize - 9, 99) == 120 }");
-    let often = database("rule Often { condition: for all i in (0..60000) : ( math.entropy(i, filesize) < 1 ) }");
+    let all = database("import \"math\" rule All { condition: math.entropy(0, filesize) < 1 and uint8(0) == 0x78 }");
+    let early = database(
+        "import \"math\" rule Early { condition: math.entropy(0, 4MB) < 1 and math.mean(filesize - 9, 99) == 120 }",
+    );
+    let often = database(
+        "import \"math\" rule Often { condition: for all i in (0..60000) : ( math.entropy(i, filesize) < 1 ) }",
+    );
     let names = |database: &Arc<Database>, length: usize| {
         let told = law::tell(Scan::new(database.clone(), FileType::Binary, None), &vec![b'x'; length]);
         crate::peer::names(&told).into_iter().collect::<Vec<_>>()

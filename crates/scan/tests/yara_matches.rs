@@ -51,7 +51,8 @@ fn text(random: &mut Random) -> String {
             format!("\"{}\" {}", word(random), random.one(&modifiers))
         }
         1 => {
-            let modifiers = ["xor", "xor(1-32)", "xor(7)", "xor wide ascii", "xor wide"];
+            let modifiers =
+                ["xor", "xor(1-32)", "xor(7)", "xor wide ascii", "xor wide", "xor fullword", "xor(7) wide fullword"];
             format!("\"{}a\" {}", word(random), random.one(&modifiers))
         }
         _ => format!(

@@ -11,10 +11,13 @@ mod strings;
 use super::fact::Field;
 use super::id::{NodeId, StringId};
 use super::lexer::{Lexer, Token};
-use super::node::{Arena, Node, Operator, Quantifier, Width};
+use super::node::{Arena, Node, Operator, Quantifier, Where, Width};
 use crate::syntax::line::Reject;
 use loops::Item;
 
+/// How tightly `not` and comparisons bind.
+const NEGATION: u8 = 2;
+const COMPARISON: u8 = 3;
 /// The deepest nesting.
 const DEPTH_MAX: usize = 64;
 /// The most operators in a row, runs of one and the same `and` or `or` counted once.
@@ -27,6 +30,8 @@ const NO_NUMBER: &str = "a truth where a number belongs";
 pub(crate) struct Scope<'a> {
     /// The strings of the rule by name; those without a name are `""`.
     pub(crate) strings: &'a [(String, StringId)],
+    /// The modules that were imported.
+    pub(crate) imports: &'a [&'a str],
     /// The number of another rule of the file, if it is there and was not refused.
     pub(crate) rule: &'a dyn Fn(&str) -> Option<Result<u32, ()>>,
 }
@@ -37,16 +42,26 @@ pub(crate) struct Reader<'a, 's> {
     pub(crate) arena: &'s mut Arena,
     pub(crate) scope: Scope<'s>,
     variables: Vec<(&'a str, Item)>,
+    /// For each string whether the condition speaks of it.
+    used: Vec<bool>,
     /// Whether a loop over strings is open.
     in_strings: bool,
-    /// Whether a number is read that says how many of something, whose `of` is not its own.
-    in_quantifier: bool,
     depth: usize,
 }
 
 impl<'a, 's> Reader<'a, 's> {
     pub(crate) fn new(lexer: &'s mut Lexer<'a>, arena: &'s mut Arena, scope: Scope<'s>) -> Reader<'a, 's> {
-        Reader { lexer, arena, scope, variables: Vec::new(), in_strings: false, in_quantifier: false, depth: 0 }
+        let used = vec![false; scope.strings.len()];
+        Reader { lexer, arena, scope, variables: Vec::new(), used, in_strings: false, depth: 0 }
+    }
+
+    /// Refuses a condition that does not speak of each string. A name with an underscore before it is exempt, as in YARA 4.3.
+    pub(crate) fn check_used(&self) -> Result<(), Reject> {
+        let all = self.scope.strings.iter().zip(&self.used);
+        match all.into_iter().find(|((name, _), used)| !**used && !name.starts_with('_')) {
+            Some(((name, _), _)) => Err(Reject::Malformed(format!("the condition does not speak of ${name}"))),
+            None => Ok(()),
+        }
     }
 
     /// Reads an expression whose operators bind at least that tightly.
@@ -55,7 +70,19 @@ impl<'a, 's> Reader<'a, 's> {
         if self.depth > DEPTH_MAX {
             return Err(Reject::Malformed("the condition is nested too deep".to_owned()));
         }
-        let mut run = vec![self.operand()?];
+        let mut first = self.operand()?;
+        if least <= NEGATION {
+            first = self.goes_on(first, COMPARISON)?;
+            first = self.of_after(first)?;
+        }
+        let all = self.goes_on(first, least)?;
+        self.depth -= 1;
+        Ok(all)
+    }
+
+    /// Reads the operators behind an operand that bind at least that tightly, each with its right side.
+    fn goes_on(&mut self, first: NodeId, least: u8) -> Result<NodeId, Reject> {
+        let mut run = vec![first];
         let mut joined = Operator::Or;
         let mut count = 0;
         while let Some((operator, tightness)) = self.operator()?.filter(|(_, tightness)| *tightness >= least) {
@@ -70,7 +97,6 @@ impl<'a, 's> Reader<'a, 's> {
             }
             run.push(self.expression(tightness + 1)?);
         }
-        self.depth -= 1;
         self.join(joined, &run)
     }
 
@@ -177,31 +203,36 @@ impl<'a, 's> Reader<'a, 's> {
             Token::Symbol("-") => (Operator::Subtract, 9),
             Token::Symbol("*") => (Operator::Multiply, 10),
             Token::Symbol("\\") => (Operator::Divide, 10),
-            Token::Symbol("%") => (Operator::Remainder, 10),
+            Token::Symbol("%") if !self.is_percentage() => (Operator::Remainder, 10),
             _ => return Ok(None),
         }))
+    }
+
+    /// Whether `%` and `of` come next.
+    fn is_percentage(&self) -> bool {
+        let mut ahead = self.lexer.clone();
+        ahead.next() == Ok(Token::Symbol("%")) && ahead.next() == Ok(Token::Word("of"))
     }
 
     fn operand(&mut self) -> Result<NodeId, Reject> {
         let token = self.lexer.next()?;
         let node = match token {
-            Token::Number(number) => {
-                let number = self.arena.add(Node::Number(number));
-                return self.of_after(number);
-            }
+            Token::Number(number) => Node::Number(number),
             Token::Float(bits) => Node::Float(bits),
             Token::Found(name) => return self.found(name),
             Token::Count(name) => {
                 let (string, place) = (self.string(name)?, self.place()?);
-                let count = self.arena.add(Node::Count(string, place));
-                return self.of_after(count);
+                if let Where::At(_) = place {
+                    return Err(Reject::Malformed("a count at a place".to_owned()));
+                }
+                Node::Count(string, place)
             }
             Token::Offset(name) => Node::Offset(self.string(name)?, self.index()?),
             Token::Length(name) => Node::Length(self.string(name)?, self.index()?),
             Token::Symbol("(") => {
                 let inside = self.expression(0)?;
                 self.expect(")")?;
-                return self.of_after(inside);
+                return Ok(inside);
             }
             Token::Symbol("-") => {
                 let of = self.number(11)?;
@@ -223,12 +254,14 @@ impl<'a, 's> Reader<'a, 's> {
         let node = match word {
             "true" => Node::Truth(true),
             "false" => Node::Truth(false),
-            "not" => Node::Not(self.expression(2)?),
-            "defined" => Node::Defined(self.expression(2)?),
+            "not" => Node::Not(self.expression(NEGATION)?),
+            "defined" => Node::Defined(self.expression(NEGATION)?),
             "filesize" => Node::FileSize,
             "entrypoint" => Node::EntryPoint,
-            "pe" => self.of_pe()?,
-            "math" => self.of_math()?,
+            "pe" | "math" => {
+                self.check_imported(word)?;
+                if word == "pe" { self.of_pe()? } else { self.of_math()? }
+            }
             "filename" => self.compare(Field::FileName)?,
             "filepath" => self.compare(Field::FilePath)?,
             "extension" => self.compare(Field::Extension)?,
@@ -249,6 +282,13 @@ impl<'a, 's> Reader<'a, 's> {
             },
         };
         Ok(self.arena.add(node))
+    }
+
+    fn check_imported(&self, module: &str) -> Result<(), Reject> {
+        match self.scope.imports.contains(&module) {
+            true => Ok(()),
+            false => Err(Reject::Malformed(format!("the module {module} is not imported"))),
+        }
     }
 
     /// Another rule, or what is not supported.

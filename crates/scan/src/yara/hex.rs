@@ -21,9 +21,16 @@ const NESTING_MAX: usize = 12;
 pub(crate) fn parse(text: &[u8]) -> Result<Vec<BodyPart>, Reject> {
     let mut reader = Reader { rest: text };
     let mut parts = vec![BodyPart { gap: Gap::ANY, pieces: Vec::new() }];
+    if text.starts_with(b"[") || text.ends_with(b"]") {
+        return Err(Reject::Malformed("a body that begins or ends with a jump".to_owned()));
+    }
     while !reader.rest.is_empty() {
         let jump = if reader.takes(b'[') { Some(reader.jump()?) } else { None };
         match (jump, parts.last_mut()) {
+            (Some(gap), Some(part)) if part.pieces.is_empty() => {
+                part.gap.min = part.gap.min.saturating_add(gap.min);
+                part.gap.max = part.gap.max.saturating_add(gap.max);
+            }
             (Some(gap), _) if is_long(gap) => parts.push(BodyPart { gap, pieces: Vec::new() }),
             (Some(gap), Some(part)) => part.pieces.push(piece_of(gap)),
             (None, Some(part)) => part.pieces.push(reader.piece(0)?),
@@ -31,7 +38,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Vec<BodyPart>, Reject> {
         }
     }
     if parts.iter().any(|part| part.pieces.is_empty()) {
-        return Err(Reject::Malformed("a body that begins or ends with a jump".to_owned()));
+        return Err(Reject::Malformed("a body without bytes".to_owned()));
     }
     Ok(parts)
 }
@@ -91,9 +98,14 @@ impl Reader<'_> {
             }
         };
         let (min, max) = match text.split_once('-') {
+            Some(("", max)) if !max.is_empty() => return Err(Reject::Malformed(format!("the jump [{text}]"))),
             Some((min, max)) => (number(min, 0)?, number(max, u32::MAX)?),
             None => (number(&text, 0)?, number(&text, 0)?),
         };
+        let is_too_long = max != u32::MAX && i32::try_from(max).is_err() || i32::try_from(min).is_err();
+        if is_too_long || !text.contains('-') && max == 0 {
+            return Err(Reject::Malformed(format!("the length of the jump [{text}]")));
+        }
         if max < min {
             return Err(Reject::Malformed(format!("the jump [{text}] ends before it begins")));
         }
@@ -139,10 +151,17 @@ impl Reader<'_> {
                 all.push(Vec::new());
                 continue;
             }
+            let begins = all.last().is_none_or(Vec::is_empty);
             let piece = if self.takes(b'[') {
+                if begins {
+                    return Err(Reject::Malformed("an alternative that begins with a jump".to_owned()));
+                }
                 let gap = self.jump()?;
                 if gap.max > NESTED_JUMP_MAX {
                     return Err(Reject::Malformed("a jump over 200 bytes in alternatives".to_owned()));
+                }
+                if matches!(self.rest.first(), Some(b'|' | b')')) {
+                    return Err(Reject::Malformed("an alternative that ends with a jump".to_owned()));
                 }
                 piece_of(gap)
             } else {

@@ -132,13 +132,13 @@ impl<'a> Lexer<'a> {
             None => word.strip_suffix("MB").map_or((word, 1), |digits| (digits, 1 << 20)),
         };
         let number = match (digits.strip_prefix("0x"), digits.strip_prefix("0o")) {
-            (Some(hex), _) => i64::from_str_radix(hex, 16),
-            (_, Some(octal)) => i64::from_str_radix(octal, 8),
+            (Some(hex), _) if factor == 1 => i64::from_str_radix(hex, 16),
+            (_, Some(octal)) if factor == 1 => i64::from_str_radix(octal, 8),
             _ => digits.parse(),
         };
         // Two dots are those of a range.
         if let [b'.', b'0'..=b'9', ..] = self.rest() {
-            let fraction = self.take_while(1, |byte| byte.is_ascii_digit());
+            let fraction = self.take_while(1, is_word);
             let float = format!("{word}.{fraction}").parse::<f64>();
             let float = float.map_err(|_| Reject::Malformed(format!("\"{word}.{fraction}\" is no number")))?;
             return Ok(Token::Float(float.to_bits()));
@@ -175,7 +175,11 @@ impl<'a> Lexer<'a> {
         let end =
             end.filter(|&end| rest[end] == b'/').ok_or_else(|| "a regular expression without an end".to_owned())?;
         self.at += 1 + end;
-        Ok(Token::Regex(&rest[..end], self.take_while(1, |byte| matches!(byte, b'i' | b's'))))
+        let flags = self.take_while(1, is_word);
+        match flags {
+            "" | "i" | "s" | "is" => Ok(Token::Regex(&rest[..end], flags)),
+            _ => Err(Reject::Malformed(format!("{flags:?} are no flags of a regular expression"))),
+        }
     }
 
     /// Reads the text from the brace that was just read to the one that closes it: a body in hexadecimal digits,
@@ -183,7 +187,11 @@ impl<'a> Lexer<'a> {
     pub(crate) fn hex_body(&mut self) -> Result<Vec<u8>, Reject> {
         let mut body = Vec::new();
         loop {
+            let before = self.at;
             self.skip_blanks();
+            if self.at > before && is_half(&body) {
+                return Err(Reject::Malformed("a blank within a byte".to_owned()));
+            }
             match self.rest().first() {
                 None => return Err(Reject::Malformed("a body without an end".to_owned())),
                 Some(b'}') => {
@@ -194,6 +202,21 @@ impl<'a> Lexer<'a> {
                     self.at += 1;
                     body.push(byte);
                 }
+            }
+        }
+    }
+
+    /// Passes everything up to a word that begins a rule, an import or an inclusion.
+    pub(crate) fn skip_to_rule(&mut self) {
+        loop {
+            let before = self.at;
+            match self.next() {
+                Ok(Token::End) => return,
+                Ok(Token::Word("rule" | "private" | "global" | "import" | "include")) => {
+                    self.at = before;
+                    return;
+                }
+                Ok(_) | Err(_) => {}
             }
         }
     }
@@ -212,6 +235,72 @@ impl<'a> Lexer<'a> {
         }
     }
 }
+
+/// Whether a body ends with half a byte, or a sign without its byte.
+fn is_half(body: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'?';
+    let digits = body.iter().rev().take_while(|byte| is_digit(byte)).count();
+    let before = digits.checked_add(1).and_then(|at| body.len().checked_sub(at)).and_then(|at| body.get(at));
+    digits % 2 == 1 && !matches!(before, Some(b'[' | b'-')) || body.last() == Some(&b'~')
+}
+
+/// Whether a word is one of YARA's own, and no identifier.
+pub(crate) fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word)
+}
+
+const KEYWORDS: [&str; 50] = [
+    "all",
+    "and",
+    "any",
+    "ascii",
+    "at",
+    "base64",
+    "base64wide",
+    "condition",
+    "contains",
+    "defined",
+    "endswith",
+    "entrypoint",
+    "false",
+    "filesize",
+    "for",
+    "fullword",
+    "global",
+    "icontains",
+    "iendswith",
+    "iequals",
+    "import",
+    "in",
+    "int16",
+    "int16be",
+    "int32",
+    "int32be",
+    "int8",
+    "int8be",
+    "istartswith",
+    "matches",
+    "meta",
+    "nocase",
+    "none",
+    "not",
+    "of",
+    "or",
+    "private",
+    "rule",
+    "startswith",
+    "strings",
+    "them",
+    "true",
+    "uint16",
+    "uint16be",
+    "uint32",
+    "uint32be",
+    "uint8",
+    "uint8be",
+    "wide",
+    "xor",
+];
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'

@@ -8,7 +8,7 @@
 //! Why not a library: YARA-X wants the whole object in memory and keeps no state between pieces, and brings a compiler of
 //! its own to the scanner. What is written here follows the manual of YARA 4.
 //!
-//! [`Rules`] ← [`lexer`], [`condition`], [`hex`], [`text`], [`regex`] → [`table`]; `run` has what follows the strings
+//! [`Rules`] ← [`lexer`], [`condition`], [`hex`], [`text`], [`regex`] ([`spelling`]) → [`table`]; `run` has what follows the strings
 //! and evaluates the conditions. Strings that are looked for at the end: [`tree`] → [`atoms`], [`program`] → [`finder`] →
 //! [`search`], [`walk`].
 
@@ -25,6 +25,7 @@ mod program;
 pub(crate) mod regex;
 mod rules;
 mod search;
+mod spelling;
 mod stored;
 pub(crate) mod table;
 mod text;

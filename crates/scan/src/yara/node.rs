@@ -222,6 +222,7 @@ impl Arena {
             | Node::Defined(_)
             | Node::FloatCompare(..)
             | Node::Compare(..)
+            | Node::Has(_)
             | Node::Rule(_)
             | Node::Found(..)
             | Node::Of(..)

@@ -17,6 +17,7 @@ use regex_syntax::ast;
 use regex_syntax::hir::{Class, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
 use super::finder::Kept;
+use super::spelling::translated;
 use super::text::Modifiers;
 use super::tree::{NESTING_MAX, Tree};
 use crate::syntax::line::Reject;
@@ -82,7 +83,7 @@ pub(crate) fn read(text: &[u8], flags: &str, modifiers: &Modifiers) -> Result<Ma
 
 fn tree(text: &str, caseless: bool) -> Result<Tree, Reject> {
     let mut parser = ast::parse::ParserBuilder::new().nest_limit(NESTING_MAX).build();
-    let ast = parser.parse(&translated(text)).map_err(|error| refused(&error))?;
+    let ast = parser.parse(&translated(text)?).map_err(|error| refused(&error))?;
     Tree::of_ast(&ast, caseless)
 }
 
@@ -128,7 +129,7 @@ impl Flags {
             .dot_matches_new_line(self.dot_all)
             .nest_limit(NESTING_MAX)
             .build();
-        parser.parse(&translated(text)).map_err(|error| refused(&error))
+        parser.parse(&translated(text)?).map_err(|error| refused(&error))
     }
 
     /// The expression as it stands in the object: if it is wide, each byte followed by NUL, and without what it looks at.
@@ -152,72 +153,6 @@ fn at_the_ends(hir: &Hir) -> Hir {
         HirKind::Concat(all) => Hir::concat(all.iter().map(at_the_ends).collect()),
         HirKind::Alternation(all) => Hir::alternation(all.iter().map(at_the_ends).collect()),
     }
-}
-
-/// The letters behind a backslash that do not stand for themselves, and the backslash.
-const KEPT_ESCAPES: &str = "wWsSdDbBntrfax\\";
-
-/// From YARA's syntax to that of `regex-syntax`: braces and brackets that stand for themselves, needless escapes.
-fn translated(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    let mut rest = text;
-    let mut in_class = false;
-    while let Some(next) = rest.chars().next() {
-        let mut length = next.len_utf8();
-        match (next, in_class) {
-            ('\\', _) => {
-                let escaped = rest[1..].chars().next().unwrap_or('\\');
-                length += escaped.len_utf8();
-                match escaped {
-                    'b' | 'B' if in_class => out.push(escaped),
-                    _ if KEPT_ESCAPES.contains(escaped) || escaped.is_ascii_digit() => {
-                        out.push('\\');
-                        out.push(escaped);
-                    }
-                    _ => literal(escaped, &mut out),
-                }
-            }
-            ('[', false) => {
-                in_class = true;
-                let opening = ["[^]", "[]", "[^", "["].iter().find(|opening| rest.starts_with(**opening));
-                let opening = opening.copied().unwrap_or("[");
-                out.push_str(&opening.replace(']', "\\]"));
-                length = opening.len();
-            }
-            (']', true) => {
-                in_class = false;
-                out.push(']');
-            }
-            ('[' | '&' | '~', true) => literal(next, &mut out),
-            ('{', false) if !repeats(rest) => out.push_str("\\{"),
-            ('{', false) if rest.starts_with("{,") => out.push_str("{0"),
-            ('}', false) if !out_repeats(&out) => out.push_str("\\}"),
-            _ => out.push(next),
-        }
-        rest = &rest[length..];
-    }
-    out
-}
-
-/// A character that stands for itself, wherever it stands.
-fn literal(character: char, out: &mut String) {
-    if regex_syntax::is_meta_character(character) {
-        out.push('\\');
-    }
-    out.push(character);
-}
-
-/// Whether a repetition begins here: `{3}`, `{3,}`, `{,3}` or `{3,5}`.
-fn repeats(rest: &str) -> bool {
-    let inside = rest[1..].split_once('}').map_or("", |(inside, _)| inside);
-    inside.bytes().any(|byte| byte.is_ascii_digit()) && inside.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
-}
-
-/// Whether a repetition is still open in what was written.
-fn out_repeats(out: &str) -> bool {
-    out.rfind('{').is_some_and(|at| {
-        !out[..at].ends_with('\\') && out[at + 1..].bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
-    })
 }
 
 /// Each byte followed by NUL.

@@ -9,7 +9,7 @@ use super::condition::{Reader, Scope};
 use super::finder::Kept;
 use super::hex;
 use super::id::{NodeId, StringId};
-use super::lexer::{Lexer, Token};
+use super::lexer::{self, Lexer, Token};
 use super::node::{Arena, Node, Operator};
 use super::regex;
 use super::table::{Read, Rule, TableBuilder};
@@ -18,6 +18,11 @@ use crate::census::{Bound, Class};
 use crate::syntax::body::{BodyPart, Gap};
 use crate::syntax::line::Reject;
 
+/// The longest name of a rule.
+const NAME_BYTES_MAX: usize = 128;
+/// The modules of YARA.
+const MODULES: [&str; 13] =
+    ["pe", "math", "hash", "elf", "time", "dotnet", "console", "cuckoo", "magic", "string", "macho", "dex", "lnk"];
 /// The most strings of a rule.
 const STRINGS_MAX: usize = 10_000;
 
@@ -26,6 +31,8 @@ pub(crate) struct Rules<'a> {
     lexer: Lexer<'a>,
     /// The rules so far by name, those that were refused without a number.
     known: HashMap<&'a str, Result<u32, ()>>,
+    /// The modules that were imported so far.
+    imports: Vec<&'a str>,
     /// Rules without which no other of the file holds.
     global: Vec<u32>,
 }
@@ -42,31 +49,51 @@ struct Nature {
 
 impl<'a> Rules<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Rules<'a> {
-        Rules { lexer: Lexer::new(text), known: HashMap::new(), global: Vec::new() }
+        Rules { lexer: Lexer::new(text), known: HashMap::new(), imports: Vec::new(), global: Vec::new() }
     }
 
     /// Reads the next rule into the table: its name, and what became of it. `None` is the end of the file.
     pub(crate) fn next(&mut self, table: &mut TableBuilder) -> Option<(String, Outcome)> {
         let mut nature = Nature::default();
         loop {
+            let before = self.lexer.clone();
             match self.lexer.next() {
                 Ok(Token::End) => return None,
                 Ok(Token::Word("private")) => nature.private = true,
                 Ok(Token::Word("global")) => nature.global = true,
                 Ok(Token::Word("rule")) => break,
+                Ok(Token::Word("import")) => {
+                    if let Err(refusal) = self.import() {
+                        return Some(("import".to_owned(), Err(refusal)));
+                    }
+                }
                 Ok(Token::Word("include")) => {
                     let _ = self.lexer.next();
                     let refusal = Reject::Unsupported("other files are not included".to_owned());
                     return Some(("include".to_owned(), Err(refusal)));
                 }
-                // What stands between rules: imports, whose modules are refused where they are used.
-                _ => {}
+                _ => {
+                    self.lexer = before;
+                    self.lexer.skip_to_rule();
+                    let refusal = Reject::Malformed("a text between rules".to_owned());
+                    return Some(("?".to_owned(), Err(refusal)));
+                }
             }
         }
-        let Ok(Token::Word(name)) = self.lexer.next() else {
-            self.lexer.skip_rule();
-            return Some(("?".to_owned(), Err(Reject::Malformed("a rule without a name".to_owned()))));
+        let name = match self.lexer.next() {
+            Ok(Token::Word(name)) if !lexer::is_keyword(name) && name.len() <= NAME_BYTES_MAX => name,
+            _ => {
+                self.lexer.skip_rule();
+                return Some(("?".to_owned(), Err(Reject::Malformed("a rule without a name".to_owned()))));
+            }
         };
+        if self.known.contains_key(name) {
+            self.lexer.skip_rule();
+            return Some((
+                name.to_owned(),
+                Err(Reject::Malformed("another rule of the file has this name".to_owned())),
+            ));
+        }
         let before = self.lexer.clone();
         let mark = table.arena.mark();
         let read = self.rule(nature, table);
@@ -88,20 +115,23 @@ impl<'a> Rules<'a> {
     fn rule(&mut self, nature: Nature, table: &mut TableBuilder) -> Outcome {
         let mut strings = Vec::new();
         let mut names: Vec<(String, StringId)> = Vec::new();
-        self.skip_to_brace()?;
-        loop {
-            match self.lexer.next()? {
-                Token::Word("meta") => self.skip_meta()?,
-                Token::Word("strings") => self.strings(table.next_string(), &mut names, &mut strings)?,
-                Token::Word("condition") => break,
-                _ => return Err(Reject::Malformed("a rule without a condition".to_owned())),
-            }
+        self.tags()?;
+        if self.takes(&Token::Word("meta"))? {
+            self.skip_meta()?;
+        }
+        if self.takes(&Token::Word("strings"))? {
+            self.strings(table.next_string(), &mut names, &mut strings)?;
+        }
+        if !self.takes(&Token::Word("condition"))? {
+            return Err(Reject::Malformed("a rule without a condition".to_owned()));
         }
         self.symbol(":")?;
         let mark = table.arena.mark();
         let known = &self.known;
-        let scope = Scope { strings: &names, rule: &|name| known.get(name).copied() };
-        let condition = Reader::new(&mut self.lexer, &mut table.arena, scope).expression(0)?;
+        let scope = Scope { strings: &names, imports: &self.imports, rule: &|name| known.get(name).copied() };
+        let mut reader = Reader::new(&mut self.lexer, &mut table.arena, scope);
+        let condition = reader.expression(0)?;
+        reader.check_used()?;
         self.symbol("}")?;
         let condition = self.with_globals(condition, table);
         let class = class_of(&strings, table.arena.since(mark));
@@ -117,15 +147,35 @@ impl<'a> Rules<'a> {
         })
     }
 
-    /// Passes the tags.
-    fn skip_to_brace(&mut self) -> Result<(), Reject> {
-        loop {
-            match self.lexer.next()? {
-                Token::Symbol("{") => return Ok(()),
-                Token::Symbol(":") | Token::Word(_) => {}
-                _ => return Err(Reject::Malformed("a rule without a brace".to_owned())),
+    /// Reads the module behind `import`. A known one is refused where it is used, if it is not supported.
+    fn import(&mut self) -> Result<(), Reject> {
+        let from = self.lexer.clone();
+        let name = match self.lexer.next() {
+            Ok(Token::Text(name)) => MODULES.into_iter().find(|module| module.as_bytes() == name),
+            _ => {
+                self.lexer = from;
+                None
             }
+        };
+        self.imports.push(name.ok_or_else(|| Reject::Malformed("an import of an unknown module".to_owned()))?);
+        Ok(())
+    }
+
+    /// Reads the tags, and the brace behind them.
+    fn tags(&mut self) -> Result<(), Reject> {
+        let mut tags = Vec::new();
+        let are_there = self.takes(&Token::Symbol(":"))?;
+        while are_there && let Token::Word(tag) = self.peek()? {
+            self.lexer.next()?;
+            if lexer::is_keyword(tag) || tags.contains(&tag) {
+                return Err(Reject::Malformed(format!("the tag {tag}")));
+            }
+            tags.push(tag);
         }
+        if are_there && tags.is_empty() || !self.takes(&Token::Symbol("{"))? {
+            return Err(Reject::Malformed("a rule without a brace".to_owned()));
+        }
+        Ok(())
     }
 
     fn symbol(&mut self, wanted: &str) -> Result<(), Reject> {
@@ -147,16 +197,24 @@ impl<'a> Rules<'a> {
         Ok(is)
     }
 
-    /// Passes what is only meant for people.
+    /// Passes the lines of `meta`, one at least.
     fn skip_meta(&mut self) -> Result<(), Reject> {
         self.symbol(":")?;
-        while !matches!(self.peek()?, Token::Word("strings" | "condition") | Token::End | Token::Symbol("}")) {
-            self.lexer.next()?;
-            if self.takes(&Token::Symbol("="))? {
-                self.lexer.next()?;
+        let mut count = 0;
+        while !matches!(self.peek()?, Token::Word("strings" | "condition")) {
+            let is_named = matches!(self.lexer.next()?, Token::Word(name) if !lexer::is_keyword(name));
+            self.symbol("=")?;
+            let is_value = match self.lexer.next()? {
+                Token::Text(_) | Token::Number(_) | Token::Word("true" | "false") => true,
+                Token::Symbol("-") => matches!(self.lexer.next()?, Token::Number(_)),
+                _ => false,
+            };
+            if !is_named || !is_value {
+                return Err(Reject::Malformed("a line of meta without a name or a value".to_owned()));
             }
+            count += 1;
         }
-        Ok(())
+        if count == 0 { Err(Reject::Malformed("meta without a line".to_owned())) } else { Ok(()) }
     }
 
     fn strings(
@@ -180,7 +238,7 @@ impl<'a> Rules<'a> {
             names.push((name.to_owned(), first + strings.len() as StringId));
             strings.push(read);
         }
-        Ok(())
+        if strings.is_empty() { Err(Reject::Malformed("strings without a string".to_owned())) } else { Ok(()) }
     }
 
     fn string(&mut self) -> Result<Read, Reject> {
@@ -189,7 +247,9 @@ impl<'a> Rules<'a> {
         match token {
             Token::Symbol("{") => {
                 let parts = hex::parse(&self.lexer.hex_body()?)?;
-                self.modifiers()?;
+                if self.modifiers()? != Modifiers::default() {
+                    return Err(Reject::Malformed("a body takes no modifier but private".to_owned()));
+                }
                 if !hex::has_long_alternatives(&parts) {
                     return Ok(Read { forms: vec![parts], ..Read::default() });
                 }
@@ -222,6 +282,7 @@ impl<'a> Rules<'a> {
 
     fn modifiers(&mut self) -> Result<Modifiers, Reject> {
         let mut all = Modifiers::default();
+        let mut words = Vec::new();
         while let Token::Word(word) = self.peek()? {
             match word {
                 "nocase" => all.caseless = true,
@@ -234,26 +295,39 @@ impl<'a> Rules<'a> {
                 "private" => {}
                 _ => break,
             }
+            if words.contains(&word) {
+                return Err(Reject::Malformed(format!("{word} stands there twice")));
+            }
+            words.push(word);
             self.lexer.next()?;
             if matches!(word, "xor" | "base64" | "base64wide") && self.takes(&Token::Symbol("("))? {
-                self.argument(&mut all)?;
+                self.argument(word == "xor", &mut all)?;
             }
         }
-        if all.xor.is_some() && (all.caseless || all.base64 || all.base64_wide) {
-            return Err(Reject::Malformed("xor goes with neither nocase nor base64".to_owned()));
+        let base64 = all.base64 || all.base64_wide;
+        if all.xor.is_some() && (all.caseless || base64) || base64 && (all.caseless || all.fullword) {
+            return Err(Reject::Malformed("modifiers that do not go together".to_owned()));
         }
         Ok(all)
     }
 
     /// Reads the argument of a modifier in parentheses: keys, or an alphabet.
-    fn argument(&mut self, all: &mut Modifiers) -> Result<(), Reject> {
+    fn argument(&mut self, keys: bool, all: &mut Modifiers) -> Result<(), Reject> {
         let key = |token| match token {
             Token::Number(key) => u8::try_from(key).map_err(|_| Reject::Malformed(format!("there is no key {key}"))),
             _ => Err(Reject::Malformed("a key that is no number".to_owned())),
         };
         match self.lexer.next()? {
-            Token::Text(alphabet) => all.alphabet = Some(alphabet),
+            Token::Text(alphabet) if !keys => {
+                if all.alphabet.as_ref().is_some_and(|other| *other != alphabet) {
+                    return Err(Reject::Malformed("two alphabets of Base64".to_owned()));
+                }
+                all.alphabet = Some(alphabet);
+            }
             token => {
+                if !keys {
+                    return Err(Reject::Malformed("an alphabet that is no text".to_owned()));
+                }
                 let first = key(token)?;
                 let last = if self.takes(&Token::Symbol("-"))? { key(self.lexer.next()?)? } else { first };
                 if last < first {

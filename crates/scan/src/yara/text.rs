@@ -38,9 +38,6 @@ impl Modifiers {
         if self.base64 || self.base64_wide {
             return self.in_base64(text);
         }
-        if self.fullword && self.xor.is_some() {
-            return Err(Reject::Unsupported("whole words under xor".to_owned()));
-        }
         let (first, last) = self.xor.unwrap_or_default();
         let mut forms = Vec::new();
         for key in first..=last {

@@ -4,7 +4,7 @@ use super::Reader;
 use crate::syntax::line::Reject;
 use crate::yara::fact::Head;
 use crate::yara::id::NodeId;
-use crate::yara::lexer::Token;
+use crate::yara::lexer::{Token, is_keyword};
 use crate::yara::node::{Node, Operator, Quantifier};
 
 /// Type of a loop's variable.
@@ -27,27 +27,28 @@ impl<'a, 's> Reader<'a, 's> {
                     _ => Quantifier::None,
                 }
             }
-            _ => {
-                self.in_quantifier = true;
-                let number = self.integer(11)?;
-                self.in_quantifier = false;
-                Quantifier::Number(number)
-            }
+            _ => Quantifier::Number(self.integer(5)?),
         };
         if self.takes(&Token::Word("of"))? {
             let strings = self.strings()?;
-            let outer = std::mem::replace(&mut self.in_strings, true);
+            if std::mem::replace(&mut self.in_strings, true) {
+                return Err(Reject::Malformed("a loop over strings in another".to_owned()));
+            }
             let body = self.body()?;
-            self.in_strings = outer;
+            self.in_strings = false;
             return Ok(Node::ForOf(quantifier, strings, body));
         }
         let Token::Word(variable) = self.lexer.next()? else {
             return Err(Reject::Malformed("a loop without a variable".to_owned()));
         };
+        if is_keyword(variable) || self.variables.iter().any(|(name, _)| *name == variable) {
+            return Err(Reject::Malformed(format!("{variable} as the variable of a loop")));
+        }
         if !self.takes(&Token::Word("in"))? {
             return Err(Reject::Unsupported("loops with several variables".to_owned()));
         }
         if self.takes(&Token::Word("pe"))? {
+            self.check_imported("pe")?;
             return self.each_of_pe(quantifier, variable);
         }
         self.expect("(").map_err(|_| Reject::Unsupported("loops over what modules have".to_owned()))?;

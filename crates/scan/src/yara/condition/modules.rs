@@ -116,7 +116,7 @@ impl<'a, 's> Reader<'a, 's> {
             "monte_carlo_pi" => Node::Measure(Measure::MonteCarloPi, self.over()?),
             "deviation" => {
                 let over = self.over()?;
-                Node::Measure(Measure::Deviation(self.behind_comma()?), over)
+                Node::Measure(Measure::Deviation(self.float_behind_comma()?), over)
             }
             "percentage" => {
                 let byte = self.integer(5)?;
@@ -128,12 +128,15 @@ impl<'a, 's> Reader<'a, 's> {
             }
             "mode" if self.peek()? == Token::Symbol(")") => Node::Mode(Over::Object),
             "mode" => Node::Mode(self.over()?),
-            "in_range" => Node::InRange(self.expression(5)?, self.behind_comma()?, self.behind_comma()?),
+            "in_range" => Node::InRange(self.float()?, self.float_behind_comma()?, self.float_behind_comma()?),
             "min" => Node::Least(self.integer(5)?, self.integer_behind_comma()?),
             "max" => Node::Most(self.integer(5)?, self.integer_behind_comma()?),
             "abs" => Node::Absolute(self.integer(5)?),
             "to_number" => {
                 let truth = self.expression(0)?;
+                if !self.arena.is_truth(truth) {
+                    return Err(Reject::Malformed("math.to_number of a number".to_owned()));
+                }
                 let (one, zero) = (self.arena.add(Node::Number(1)), self.arena.add(Node::Not(truth)));
                 Node::Pair(Operator::Subtract, one, zero)
             }
@@ -143,9 +146,18 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(node)
     }
 
-    fn behind_comma(&mut self) -> Result<NodeId, Reject> {
+    /// A number with a fraction.
+    fn float(&mut self) -> Result<NodeId, Reject> {
+        let id = self.expression(5)?;
+        match self.arena.is_float(id) {
+            true => Ok(id),
+            false => Err(Reject::Malformed("a number without a fraction where one belongs".to_owned())),
+        }
+    }
+
+    fn float_behind_comma(&mut self) -> Result<NodeId, Reject> {
         self.expect(",")?;
-        self.expression(5)
+        self.float()
     }
 
     fn integer_behind_comma(&mut self) -> Result<NodeId, Reject> {

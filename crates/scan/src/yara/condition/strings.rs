@@ -44,28 +44,46 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(index)
     }
 
-    pub(super) fn string(&self, name: &str) -> Result<StringId, Reject> {
+    pub(super) fn string(&mut self, name: &str) -> Result<StringId, Reject> {
         if name.is_empty() && self.in_strings {
             return Ok(CURRENT);
         }
-        let found = self.scope.strings.iter().find(|(known, _)| known == name && !name.is_empty());
-        found.map(|(_, string)| *string).ok_or_else(|| Reject::Malformed(format!("there is no string ${name}")))
+        let found = self.scope.strings.iter().position(|(known, _)| known == name && !name.is_empty());
+        let found = found.ok_or_else(|| Reject::Malformed(format!("there is no string ${name}")))?;
+        self.used[found] = true;
+        Ok(self.scope.strings[found].1)
+    }
+
+    /// Adds the strings whose names begin with that, one at least.
+    fn with_prefix(&mut self, prefix: &str, all: &mut Vec<StringId>) -> Result<(), Reject> {
+        let before = all.len();
+        for ((name, string), used) in self.scope.strings.iter().zip(&mut self.used) {
+            if name.starts_with(prefix) {
+                *used = true;
+                all.push(*string);
+            }
+        }
+        let is_empty = all.len() == before;
+        if is_empty { Err(Reject::Malformed(format!("there is no string ${prefix}*"))) } else { Ok(()) }
     }
 
     /// Reads `of` after a number, which may be one of strings.
     pub(super) fn of_after(&mut self, number: NodeId) -> Result<NodeId, Reject> {
-        if self.in_quantifier {
+        let is_percentage = self.is_percentage();
+        if !is_percentage && self.peek()? != Token::Word("of") {
             return Ok(number);
         }
-        let mut ahead = self.lexer.clone();
-        match ahead.next()? {
-            Token::Word("of") => self.of(Quantifier::Number(number)),
-            Token::Symbol("%") if ahead.next()? == Token::Word("of") => {
-                self.lexer.next()?;
-                self.of(Quantifier::Percent(number))
-            }
-            _ => Ok(number),
+        if self.arena.is_truth(number) || self.arena.is_float(number) {
+            return Err(Reject::Malformed("a set without the number of those that must be found".to_owned()));
         }
+        if !is_percentage {
+            return self.of(Quantifier::Number(number));
+        }
+        self.lexer.next()?;
+        if let Node::Number(..1 | 101..) = self.arena.get(number) {
+            return Err(Reject::Malformed("a percentage that is not between 1 and 100".to_owned()));
+        }
+        self.of(Quantifier::Percent(number))
     }
 
     pub(super) fn of(&mut self, quantifier: Quantifier) -> Result<NodeId, Reject> {
@@ -80,22 +98,21 @@ impl<'a, 's> Reader<'a, 's> {
     /// `them`, or strings in parentheses.
     pub(super) fn strings(&mut self) -> Result<List, Reject> {
         let mut all = Vec::new();
-        let everything = |all: &mut Vec<u32>, prefix: &str, strings: &[(String, StringId)]| {
-            all.extend(strings.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, string)| *string));
-        };
         if self.takes(&Token::Word("them"))? {
-            everything(&mut all, "", self.scope.strings);
+            self.with_prefix("", &mut all)?;
             return Ok(self.arena.add_list(&all));
         }
         self.expect("(")?;
         loop {
             match self.lexer.next()? {
-                Token::Word("them") => everything(&mut all, "", self.scope.strings),
                 Token::Found(name) => match name.strip_suffix('*') {
-                    Some(prefix) => everything(&mut all, prefix, self.scope.strings),
-                    None => all.push(self.string(name)?),
+                    Some(prefix) => self.with_prefix(prefix, &mut all)?,
+                    None => {
+                        let string = self.string(name)?;
+                        all.push(string);
+                    }
                 },
-                Token::Word(_) => return Err(Reject::Unsupported("sets of rules".to_owned())),
+                Token::Word(word) if word != "them" => return Err(Reject::Unsupported("sets of rules".to_owned())),
                 _ => return Err(Reject::Malformed("a set of strings without strings".to_owned())),
             }
             if !self.takes(&Token::Symbol(","))? {
@@ -103,9 +120,6 @@ impl<'a, 's> Reader<'a, 's> {
             }
         }
         self.expect(")")?;
-        if all.is_empty() {
-            return Err(Reject::Malformed("a set of no strings".to_owned()));
-        }
         Ok(self.arena.add_list(&all))
     }
 }
