@@ -12,6 +12,7 @@ mod magic;
 mod material;
 mod peer;
 mod pictures;
+mod signature_verdicts;
 mod subsignatures;
 mod views;
 mod yara;

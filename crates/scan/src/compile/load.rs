@@ -230,6 +230,14 @@ impl Builder {
                 place = file.place();
                 &place
             }
+            kind @ (Kind::Password | Kind::Certificate | Kind::Magic) => match name_of(kind, line) {
+                Ok(name) => name,
+                // As with clamscan these need none.
+                Err(_) => {
+                    place = file.place();
+                    &place
+                }
+            },
             kind => name_of(kind, line)?,
         };
         if !self.unwanted.wants(name, file.unwanted) {

@@ -44,6 +44,9 @@ impl Entry {
     /// Reads a line of a display list, or of an allow list.
     pub(crate) fn parse(line: &str, allows: bool) -> Result<Entry, Reject> {
         let mut fields = split(line);
+        if fields.len() > 2 && fields.last() == Some(&"") {
+            fields.pop();
+        }
         if let Some(levels) = fields.last().filter(|_| fields.len() > 2).and_then(|last| levels(last)) {
             fields.pop();
             let (min, max) = levels?;
@@ -54,7 +57,7 @@ impl Entry {
         let [kind, rest @ ..] = fields.as_slice() else {
             return Err(Reject::Malformed("an empty entry".to_owned()));
         };
-        let kind = kind.trim_end_matches(|digit: char| digit.is_ascii_hexdigit() && !digit.is_ascii_uppercase());
+        let kind = kind.trim_end_matches(|flag| matches!(flag, '0'..='9' | 'a'..='f' | ',' | '-'));
         let means = match (kind, rest, allows) {
             ("H", [host], false) => Means::Shown(host.to_ascii_lowercase().into()),
             ("M", [real, shown], true) => {

@@ -86,7 +86,7 @@ pub(crate) fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
         Kind::Hash | Kind::Allow | Kind::Section | Kind::Imports => field(line, 2),
         Kind::Logical | Kind::Certificate => line.split(';').next(),
         Kind::Magic => field(line, 3),
-        Kind::Plain => line.split('=').next(),
+        Kind::Plain => line.split('=').next().map(|name| name.strip_suffix(" (Clam)").unwrap_or(name)),
         _ => line.split([':', ';']).next(),
     };
     name.filter(|name| !name.is_empty()).ok_or_else(|| "no name".to_owned())
@@ -135,10 +135,29 @@ pub(crate) fn section(line: &str) -> Result<(AnyDigest, u64), Reject> {
 }
 
 fn sized(digest: &str, size: &str, levels: &[&str]) -> Result<(AnyDigest, u64), Reject> {
-    let size = if size == "*" { ANY_SIZE } else { number(size).map_err(|error| format!("size: {error}"))? };
+    let size = match size {
+        "*" => ANY_SIZE,
+        size => {
+            let size = size.trim_start();
+            let size = number(size.strip_prefix('+').unwrap_or(size)).map_err(|error| format!("size: {error}"))?;
+            if size == 0 {
+                return Err(Reject::Malformed("size: no object is empty".to_owned()));
+            }
+            size
+        }
+    };
     let digest = AnyDigest::parse(digest)?;
-    check_levels(levels)?;
+    check_levels(&levels.iter().map(|level| leading_digits(level)).collect::<Vec<_>>())?;
     Ok((digest, size))
+}
+
+/// The number that a level begins with, as clamscan reads those of hash signatures; below zero it is above any.
+fn leading_digits(level: &str) -> &str {
+    let level = level.trim_start();
+    if level.starts_with('-') {
+        return "4294967295";
+    }
+    &level[..level.bytes().take_while(u8::is_ascii_digit).count()]
 }
 
 /// The name of a YARA rule that begins on this line.

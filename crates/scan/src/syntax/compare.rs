@@ -159,16 +159,24 @@ fn test(text: &str) -> Result<(Comparison, i128), String> {
         Some(b'<') => Comparison::Less,
         _ => return Err(format!("{text:?} is no test of a byte comparison")),
     };
-    let value = match text[1..].strip_prefix("0x") {
+    let digits = signless(&text[1..]);
+    let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text[1..].parse().ok(),
+        None => number(digits).ok(),
     };
     Ok((comparison, value.ok_or_else(|| format!("{text:?} has no number"))?.into()))
 }
 
+/// A number without the blanks and the plus before it.
+fn signless(text: &str) -> &str {
+    let text = text.trim_start();
+    text.strip_prefix('+').unwrap_or(text)
+}
+
 /// A number, in decimal or after `0x`.
 fn literal(text: &str) -> Result<u32, String> {
-    match text.strip_prefix("0x") {
+    let text = signless(text);
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16).map_err(|_| format!("{text:?} is not a number")),
         None => number(text),
     }
@@ -287,6 +295,7 @@ mod tests {
             ("db4", "xyzw", "0"),
             ("il2", "12", "0x3231"),
             ("ib2", "12", "0x3132"),
+            ("ib2", "12", " +0X3132"),
             ("ab8", " 12zzzzz", "12"),
             ("hl1", "7", "7"),
             ("hle1", "a", "10"),

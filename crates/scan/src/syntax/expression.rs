@@ -59,7 +59,7 @@ impl Expression {
             return Err("the expression is too long".to_owned());
         }
         let mut steps = Vec::new();
-        parse(text.as_bytes(), false, 0, &mut steps)?;
+        parse(&without_blanks(text)?, false, 0, &mut steps)?;
         Ok(Expression { steps: steps.into_boxed_slice() })
     }
 
@@ -144,6 +144,16 @@ impl Value {
     }
 }
 
+/// The expression without blanks, none of which stands between two digits.
+fn without_blanks(text: &str) -> Result<Vec<u8>, String> {
+    let words: Vec<&[u8]> = text.as_bytes().split(|&byte| byte == b' ').filter(|word| !word.is_empty()).collect();
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    if words.windows(2).any(|pair| is_digit(pair[0].last()) && is_digit(pair[1].first())) {
+        return Err("two numbers in a row in the expression".to_owned());
+    }
+    Ok(words.concat())
+}
+
 /// Parses an expression and appends its steps. `enclosed` says that it stands in parentheses of its own.
 fn parse(text: &[u8], enclosed: bool, depth: usize, steps: &mut Vec<Step>) -> Result<(), String> {
     if depth >= DEPTH_MAX {
@@ -203,6 +213,7 @@ fn operand(text: &[u8], depth: usize, steps: &mut Vec<Step>) -> Result<(), Strin
     };
     let (count, rest) = digits(&rest[1..])?;
     let (distinct, rest) = match rest {
+        [b','] => (0, &[][..]),
         [b',', rest @ ..] => digits(rest)?,
         _ => (0, rest),
     };
@@ -258,6 +269,9 @@ mod tests {
             ("(0&1|2)", "C AB AAB ABC AC BBC"),
             ("(0|1&2)", "ABC AC BBC"),
             ("(0=0|1<2)<3,2", " B C"),
+            (" ( 0 ) & 1 ", "AB AAB ABC"),
+            ("0 = 1", "A AB ABC AC"),
+            ("0>1,", "AA AAB AAA"),
         ] {
             let wanted: Vec<&str> = if wanted.is_empty() { vec![] } else { wanted.split(' ').collect() };
             for stream in STREAMS {
@@ -268,7 +282,7 @@ mod tests {
 
     #[test]
     fn malformed_expressions_are_refused() {
-        for text in ["", "0&", "(0", "0)", "a", "0 & 1", "0=", "64", "0>1,", "0&&1"] {
+        for text in ["", "0&", "(0", "0)", "a", "0 1", "0=", "64", "0>=1", "0&&1"] {
             assert!(Expression::parse(text).is_err(), "{text:?}");
         }
         assert!(Expression::parse(&"(".repeat(1000)).is_err());

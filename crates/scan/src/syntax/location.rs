@@ -119,6 +119,7 @@ impl Location {
             return known.then_some(Location::Group(group)).ok_or_else(|| format!("there is no macro group {group}"));
         }
         let (base, shift) = match text.split_once(',') {
+            Some((base, "")) => (base, 0),
             Some((base, shift)) => (base, number(shift)?),
             None => (text, 0),
         };
@@ -146,7 +147,9 @@ impl Location {
         if let Some((index, delta)) = base.strip_prefix('S').and_then(|rest| rest.split_once('+')) {
             return Ok(Location::Section { index: number(index)?, delta: number(delta)?, shift });
         }
-        Ok(Location::Absolute { first: number(base)?, shift })
+        // As with clamscan, an empty number is 0.
+        let first = if base.is_empty() { 0 } else { number(base)? };
+        Ok(Location::Absolute { first, shift })
     }
 
     /// Whether it can only be known from the head of an executable.
@@ -224,6 +227,8 @@ mod tests {
         let parse = |text| Location::parse(text).expect(text);
         assert_eq!(parse("*"), Location::Anywhere);
         assert_eq!(parse("12,3"), Location::Absolute { first: 12, shift: 3 });
+        assert_eq!(parse("12,"), Location::Absolute { first: 12, shift: 0 });
+        assert_eq!(parse(",3"), Location::Absolute { first: 0, shift: 3 });
         assert_eq!(parse("EOF-40"), Location::FromEnd { back: 40, shift: 0 });
         assert_eq!(parse("EP-5,9"), Location::Entry { delta: -5, shift: 9 });
         assert_eq!(parse("S2+7"), Location::Section { index: 2, delta: 7, shift: 0 });
@@ -235,7 +240,7 @@ mod tests {
     fn what_is_no_offset_is_said_to_be_malformed() {
         assert_eq!(Location::parse("VI"), Ok(Location::Version));
         assert_eq!(Location::parse("$3"), Ok(Location::Group(3)));
-        for text in ["", "x", "$32", "-1", "EOF+3", "1,", "S+1", "SEx", "99999999999999999999"] {
+        for text in ["x", "$32", "-1", "EOF+3", "1,x", "S+1", "SEx", "99999999999999999999"] {
             assert!(Location::parse(text).is_err(), "{text}");
         }
     }

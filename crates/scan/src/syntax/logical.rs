@@ -187,6 +187,7 @@ impl Subsignatures {
                 'w' => style.wide = true,
                 'f' => style.fullword = true,
                 'a' => ascii = true,
+                ':' => return Err(Reject::Unsupported(format!("the modifiers {modifiers:?}"))),
                 _ => return Err(Reject::Malformed(format!("there is no modifier {modifier:?}"))),
             }
         }
@@ -246,7 +247,8 @@ mod tests {
             "Target:0;0>=1;6162",
             "Target:0;0;${1-2}3$",
             "Target:0;0;6162{5-3}6364",
-            "Target:0;0;5,:6162",
+            "Target:0;0;5,x:6162",
+            "Target:0;0;6162::i::w",
         ] {
             assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
         }

@@ -99,7 +99,7 @@ impl Metadata {
             crc32: match *crc {
                 "*" => None,
                 hex => {
-                    let crc32 = u32::from_str_radix(hex, 16);
+                    let crc32 = u32::from_str_radix(hex.strip_prefix("0x").unwrap_or(hex), 16);
                     Some(crc32.map_err(|_| Reject::Unsupported(format!("{hex:?} is no CRC-32")))?)
                 }
             },
