@@ -24,6 +24,6 @@ mod recognise;
 mod stream;
 
 pub use frame::password::Passwords;
-pub use open::{Claim, Due, Opener, ROWS, Row, When, open, reader};
+pub use open::{Claim, Due, Opener, ROWS, Row, When, is_page, open, reader};
 pub use recognise::head::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
 pub use stream::coded::undo;

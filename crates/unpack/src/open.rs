@@ -22,6 +22,7 @@ use crate::frame::reader::Reading;
 use crate::program::{autoit, executable, installshield, nsis, packed, pyinstaller, sis};
 use crate::recognise::carried;
 use crate::recognise::head::recognise_second;
+use crate::recognise::sealed::Sealed;
 use crate::recognise::stowaway::Stowaway;
 use crate::recognise::unopened::Unopened;
 use crate::stream::{
@@ -99,12 +100,18 @@ pub enum When {
     Beside(&'static [FileType]),
     /// The object is of any type by its content but for these, beside the reader of that type.
     BesideAllBut(&'static [FileType]),
+    /// The object is of one of these types by its content, and follows no archive, beside the reader of that type.
+    Whole(&'static [FileType]),
+    /// Programs show the object as a page ([`is_page`]), and it is of any type by its content but for these.
+    PageBut(&'static [FileType]),
     /// The object's name (without one, an empty one) and its type by content tell so.
     Named(fn(&str, FileType) -> bool),
 }
 
 const STREAMS: &[FileType] =
     &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop, Zisofs];
+/// Streams that begin with few bytes of their own, or none: other data may look like one up to where it is not valid.
+const WEAK: &[FileType] = &[Lzma, Zlib, Compress];
 const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
 /// Images with little certain magic: they are also searched like files of no type.
 const IMAGES: &[FileType] = &[Squashfs, Cramfs, Jffs2, Wim, VirtualDisk];
@@ -174,6 +181,10 @@ pub const ROWS: &[Row] = &[
     typed(FileType::Text, |_, _| Box::new(Reading::new(html::Html::new()))),
     typed(FileType::Rtf, |_, _| Box::new(Reading::new(rtf::Rtf::new()))),
     typed(Tnef, |limits, _| Box::new(Reading::new(tnef::Tnef::new(limits)))),
+    // Pages whose first bytes are those of a picture, say.
+    of(When::PageBut(&[Empty, Mail, Html, Xml, FileType::Text]), "page", |_, _| {
+        Box::new(Reading::new(html::Html::new()))
+    }),
     // Zip archives in content without a reader, or after it.
     of(When::OtherTypeThan(&[Empty, Mail]), "", searching),
     // Zip archives in parts that the reader of the type skips: between the objects of a document, in the header of a
@@ -206,17 +217,22 @@ pub const ROWS: &[Row] = &[
         Box::new(Stowaway::new(reader, limits, passwords))
     }),
     of(When::Beside(DOCUMENTS), "stowaway", anywhere),
+    of(When::Whole(STREAMS), "stowaway", anywhere),
     of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", anywhere),
     of(When::Beside(IMAGES), "stowaway", anywhere),
     // Archives and compressed streams that 7-Zip opens after any other data, if the file itself is not one.
     of(When::Beside(DOCUMENTS), "archive", others),
     of(When::Beside(&[Binary, Flash, JavaClass]), "archive", others),
+    of(When::Whole(WEAK), "archive", others),
     of(When::Beside(IMAGES), "archive", others),
     of(When::Beside(&[Image]), "archive", |limits, passwords| {
         Box::new(Stowaway::behind_picture(reader, limits, passwords))
     }),
     // Formats that are known and not opened.
     of(When::Beside(&[Binary]), "unopened", |_, _| Box::new(Reading::new(Unopened::default()))).verbatim(),
+    // Encrypted files of other programs than archivers.
+    of(When::Beside(&[Binary, Disk]), "sealed", |_, _| Box::new(Reading::new(Sealed::default()))).verbatim(),
+    of(When::Beside(TEXTS), "sealed", |_, _| Box::new(Reading::new(Sealed::default()))).verbatim(),
     // Executables that may be packed, the compiled scripts that are in them or that a file is; strings of scripts.
     of(When::Beside(&[Pe, Elf, Binary]), "packed", |limits, _| Box::new(Reading::new(packed::Packed::new(limits)))),
     of(When::Beside(TEXTS), "packed", |_, _| Box::new(Reading::new(script::Script::new()))),
@@ -225,6 +241,7 @@ pub const ROWS: &[Row] = &[
         Box::new(Reading::new(carried::Carried::default()))
     }),
     of(When::Beside(IMAGES), "carried", |_, _| Box::new(Reading::new(carried::Carried::default()))),
+    of(When::Whole(WEAK), "carried", |_, _| Box::new(Reading::new(carried::Carried::default()))),
     of(When::Beside(TEXTS), "carried", |_, _| Box::new(Reading::new(runs::Runs::new()))),
 ];
 
@@ -286,6 +303,14 @@ pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Op
         .collect()
 }
 
+/// Whether programs show an object as a page of HTML whatever its first bytes are: by its media type, or by its name.
+pub fn is_page(media_type: Option<&str>, name: Option<&str>) -> bool {
+    const ENDINGS: [&str; 7] = ["html", "htm", "xhtml", "xht", "shtml", "hta", "svg"];
+    let ending = name.and_then(|name| name.rsplit_once('.')).map_or("", |(_, ending)| ending);
+    matches!(media_type, Some("text/html" | "application/xhtml+xml" | "image/svg+xml"))
+        || ENDINGS.iter().any(|page| ending.eq_ignore_ascii_case(page))
+}
+
 /// The reader of a type alone, or `None` where there is nothing to open.
 ///
 /// Types without a reader of their own are searched for zip archives inside of them or behind them.
@@ -314,6 +339,8 @@ impl Row {
         match self.when {
             When::Beside(types) => types.contains(&claim.content),
             When::BesideAllBut(types) => !types.contains(&claim.content),
+            When::Whole(types) => types.contains(&claim.content) && !claim.is_rest,
+            When::PageBut(types) => !types.contains(&claim.content) && is_page(claim.media_type, claim.name),
             When::Named(tells) => tells(claim.name.unwrap_or_default(), claim.content),
             _ => false,
         }

@@ -296,3 +296,25 @@ fn reaches_in_pieces(bytes: &[u8], piece: usize) -> bool {
     }
     found == CONTENT
 }
+
+/// The first bytes of 300,000 bytes in LZMA.
+const LZMA: &str = "5d00008000ffffffffffffffff00309888ad4b3712a33185ddfa5304edebdf42b812f31fea98ae810116ef64c4d600c64de9e45d4c2ac0e\
+    84c3b1f529d4e092fc9547bcaef91164b6340d4e936ecacb5d23e89ffde7d4a0446e7";
+
+#[test]
+fn an_archive_behind_data_that_begin_like_a_stream_is_read() {
+    let seed = |path: &str| {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/unpack_rar").join(path);
+        std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    };
+    let lzma: Vec<u8> =
+        (0..LZMA.len()).step_by(2).map(|at| u8::from_str_radix(&LZMA[at..at + 2], 16).expect("digits")).collect();
+    let gzip = [&b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xed\xc2\x01\x0d\0\0\x0c\x02\xa0\xac\x6a"[..], &[0xff; 2]].concat();
+    for (head, file_type) in [(lzma, FileType::Lzma), (gzip, FileType::Gzip)] {
+        let bytes = [head, seed("stored.rar")].concat();
+        assert_eq!(unpack::recognise(&bytes), file_type);
+        let root = Node::open(stream::Object::default(), bytes, 4);
+        let names: Vec<_> = root.all().iter().filter_map(|node| node.object.name.clone()).collect();
+        assert!(names.iter().any(|name| &**name == "a.txt"), "{}: {names:?}", file_type.name());
+    }
+}

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use stream::{FileType, Limits};
 use unpack::{Claim, Due, Passwords, ROWS, When};
 
-const NAMES: [&str; 6] = ["a.br", "a.DMG", "a.rels", "a.Br", "br", "a.txt"];
+const NAMES: [&str; 7] = ["a.br", "a.DMG", "a.rels", "a.Br", "br", "a.txt", "a.HTM"];
 const HEADS: [&[u8]; 3] = [b"From a", b"%PDF-1.7\n", b"From: a"];
 /// Types of which every declaration, beginning and magic is tried.
 const VARIED: [FileType; 5] = [FileType::Empty, FileType::Binary, FileType::Text, FileType::Mail, FileType::Pdf];

@@ -2,5 +2,6 @@
 
 pub(crate) mod carried;
 pub(crate) mod head;
+pub(crate) mod sealed;
 pub(crate) mod stowaway;
 pub(crate) mod unopened;
