@@ -50,7 +50,10 @@ pub(crate) fn openers(
     let encoded = is_encoded.then(|| of_mail("mime", Box::new(mime::Parser::of_multipart(limits))));
     let coded = unpack::undo(object, head, limits);
     let is_undone = |opener: &Opener| !coded.is_empty() && undoes(object, content) && opener.name == content.name();
-    let by_claim = by_claim.into_iter().filter(|opener| !is_undone(opener)).collect::<Vec<_>>();
+    // A page in a content coding is read as one where the coding is undone.
+    let is_coded_page = |opener: &Opener| opener.name == "page" && !object.content_codings.is_empty();
+    let by_claim = by_claim.into_iter().filter(|opener| !is_undone(opener) && !is_coded_page(opener));
+    let by_claim = by_claim.collect::<Vec<_>>();
     let openers = coded.into_iter().chain(declared).chain(found).chain(by_magic).chain(encoded).chain(by_claim);
     openers.map(|opener| (opener, false)).chain(of_text(object, content, head, limits)).collect()
 }

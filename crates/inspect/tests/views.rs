@@ -210,3 +210,32 @@ fn the_names_are_those_of_clamscan() {
     fs::remove_dir_all(&folder).expect("the scratch folder goes");
     assert!(matches > 100, "the words hit too little: {matches}");
 }
+
+#[test]
+fn a_page_that_begins_like_a_picture_is_read_as_declared_too() {
+    let ndb = format!("Html:3:*:{}\nInside:0:*:{}\n", hex("hello world"), hex("within the link"));
+    let engine = engine(&ndb, "");
+    let whole = Drive { piece: 64 << 10, fuel: u64::MAX, mail: true };
+    let read = |mail: &str| crate::pipeline::drive(&engine, Policy::default(), mail.as_bytes(), whole);
+    for head in ["GIF89a=1;", "%PDF-1.7 "] {
+        let page = format!(
+            "{head}<body><p>Hello\n <b></b>World</p><a href=\"data:text/plain;base64,d2l0aGluIHRoZSBsaW5r\">x</a>"
+        );
+        let part = |fields: &str| {
+            format!(
+                "From: a@example.org\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
+                 --b\r\n{fields}\r\n\r\n{page}\r\n--b--\r\n"
+            )
+        };
+        let declared = part("Content-Type: text/html");
+        let named = part("Content-Type: application/octet-stream; name=\"a.HTM\"");
+        for mail in [declared, named] {
+            let seen = read(&mail);
+            let found: BTreeSet<&str> = seen.names().into_iter().collect();
+            assert!(found.contains("Html") && found.contains("Inside"), "{head}: {found:?}");
+        }
+        let other = part("Content-Type: image/gif; name=a.gif");
+        let seen = read(&other);
+        assert!(!seen.names().contains(&"Inside"), "{head}");
+    }
+}

@@ -107,7 +107,11 @@ impl Gather {
             || head.starts_with(&[0xff, 0xfe])
             || head.starts_with(&[0xfe, 0xff]);
         let is_read = file_type == FileType::Text || is_wide;
-        let by_claim = (is_declared && !is_read).then_some(Notation::Plain);
+        let by_claim = (is_declared && !is_read).then(|| match file_type {
+            FileType::Html | FileType::Xml => Notation::Plain,
+            _ if is_page => Notation::Page(Box::new(Page::new(false))),
+            _ => Notation::Plain,
+        });
         let label = charset.unwrap_or_default().as_bytes();
         let reader = move |notation| {
             let is_page = matches!(&notation, Notation::Page(page) if !page.is_xml());
@@ -354,6 +358,8 @@ mod tests {
             head: b"GIF89a is old",
         };
         assert_eq!(Gather::readers(&Sought::Terms, declared).count(), 1);
+        let page = Claim { is_page: true, ..declared };
+        assert!(Gather::readers(&Sought::Terms, page).all(|gather| matches!(gather.notation, Notation::Page(_))));
         assert_eq!(Gather::readers(&Sought::Terms, Claim { file_type: FileType::Html, ..declared }).count(), 2);
         assert_eq!(Gather::readers(&Sought::Terms, Claim { is_declared: false, ..declared }).count(), 0);
     }

@@ -4,6 +4,7 @@ use flow::Out;
 use stream::{FileType, Kind};
 
 use super::Inspection;
+use super::observers::Sight;
 use crate::gather::{Claim, Gather};
 use crate::node::{Node, Reader, Work};
 
@@ -12,13 +13,14 @@ pub(super) const GATHERED_FIELD_BYTES_MAX: usize = 64 << 10;
 
 impl Inspection {
     /// Has the text of an object gathered, if somebody looks for something in it; its name is text too.
-    pub(super) fn gather(&mut self, node: &mut Node, file_type: FileType) {
+    pub(super) fn gather(&mut self, node: &mut Node, sight: &Sight) {
+        let file_type = sight.content;
         let Some(sought) = &self.context.wants.sought else { return };
         let claim = Claim {
             file_type,
             container: self.containers(node).last().copied(),
-            is_page: node.object.media_type.as_deref() == Some("text/html"),
-            is_declared: node.source.is_some() && is_text(node, file_type),
+            is_page: sight.is_page,
+            is_declared: node.source.is_some() && is_text(node, sight),
             charset: node.object.charset.as_deref(),
             head: node.window.filled(),
         };
@@ -51,10 +53,12 @@ impl Inspection {
 }
 
 /// Whether an object is declared to be text. A part of a mail is, if it is declared to be nothing (RFC 2045, section 5.2).
-fn is_text(node: &Node, file_type: FileType) -> bool {
+fn is_text(node: &Node, sight: &Sight) -> bool {
+    // A page is read as one.
+    if sight.is_page || node.object.media_type.as_deref() == Some("text/xml") {
+        return !matches!(sight.content, FileType::Html | FileType::Xml);
+    }
     match node.object.media_type.as_deref() {
-        // A page is read as one.
-        Some("text/html" | "text/xml") => !matches!(file_type, FileType::Html | FileType::Xml),
         Some(media_type) => media_type.starts_with("text/"),
         None => node.object.kind == Kind::Part,
     }

@@ -5,6 +5,7 @@
 use stream::{FileType, Kind};
 
 use super::Inspection;
+use super::observers::Sight;
 use crate::node::{Node, Reader, Work};
 use crate::words::Text;
 
@@ -13,10 +14,10 @@ pub(super) const FIELD_BYTES_MAX: usize = 1024;
 
 impl Inspection {
     /// Keeps what may tell a password of what begins: its text. Its name was read before its readers began.
-    pub(super) fn keep_words(&mut self, node: &mut Node, file_type: FileType) {
-        if matches!(file_type, FileType::Text | FileType::Html) {
-            let is_declared = node.object.media_type.as_deref() == Some("text/html");
-            let text = Text::new(file_type == FileType::Html || is_declared);
+    pub(super) fn keep_words(&mut self, node: &mut Node, sight: &Sight) {
+        let is_text = matches!(sight.content, FileType::Text | FileType::Html);
+        if is_text || sight.is_page && sight.content != FileType::Xml {
+            let text = Text::new(sight.content == FileType::Html || sight.is_page);
             node.readers.push(Reader::new("words", Work::Words(Box::new(text))));
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Sight {
     pub content: FileType,
     /// Its type by the magic of the database, too.
     pub file_type: FileType,
+    /// Whether programs show it as a page, whatever its first bytes are.
+    pub is_page: bool,
     /// Bytes of the window by which it was recognised.
     pub head_bytes: usize,
     /// What a rule makes of it.
@@ -41,7 +43,7 @@ const OBSERVERS: [Observer; 8] = [
     Observer {
         wants: |inspection, node, sight| {
             is_scanned(inspection, sight)
-                && (sight.file_type == FileType::Html || node.object.media_type.as_deref() == Some("text/html"))
+                && (sight.file_type == FileType::Html || sight.is_page)
                 && inspection.containers(node).contains(&FileType::Mail)
         },
         add: Inspection::add_links,
@@ -58,11 +60,11 @@ const OBSERVERS: [Observer; 8] = [
     Observer { wants: |_, _, _| true, add: |inspection, node, _| inspection.watch(node) },
     Observer {
         wants: |_, _, sight| sight.way != Way::Bypass,
-        add: |inspection, node, sight| inspection.keep_words(node, sight.content),
+        add: |inspection, node, sight| inspection.keep_words(node, sight),
     },
     Observer {
         wants: |_, _, sight| sight.way != Way::Bypass,
-        add: |inspection, node, sight| inspection.gather(node, sight.content),
+        add: |inspection, node, sight| inspection.gather(node, sight),
     },
 ];
 
@@ -94,8 +96,12 @@ impl Inspection {
     }
 
     fn add_views(&mut self, node: &mut Node, sight: &Sight) {
-        let types = text_of([sight.content, sight.file_type]);
-        for normaliser in scan::views(&self.engine.database, types, &node.window.filled()[..sight.head_bytes]) {
+        let file_type = match text_of([sight.content, sight.file_type]) {
+            file_type @ (FileType::Html | FileType::Text | FileType::Xml) => file_type,
+            _ if sight.is_page => FileType::Html,
+            file_type => file_type,
+        };
+        for normaliser in scan::views(&self.engine.database, file_type, &node.window.filled()[..sight.head_bytes]) {
             self.add_view(node, sight.slot, normaliser);
         }
     }

@@ -40,7 +40,10 @@ impl Inspection {
             self.add_openers(node, slot, [content, file_type], head_bytes);
         }
         node.roll = Roll::new(self.engine.database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
-        self.add_observers(node, &Sight { slot, content, file_type, head_bytes, way });
+        let is_page = !matches!(content, FileType::Mail | FileType::Empty)
+            && node.object.content_codings.is_empty()
+            && unpack::is_page(node.object.media_type.as_deref(), node.object.name.as_deref());
+        self.add_observers(node, &Sight { slot, content, file_type, is_page, head_bytes, way });
         if let Some(label) = forbidden {
             self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
         }
