@@ -4,15 +4,16 @@ use scan::Database;
 use stream::{Coding, ContentCoding, FileType, Kind, Limits, Object, Stage};
 use unpack::{Claim, Due, Opener, Passwords};
 
-/// Recognises `head`. A mail is one by declaration too: any text can be its body.
+/// Recognises `head`. A mail is one by declaration too: any text can be its body; and what begins like one is one, whatever
+/// other type stands further behind, as the marks of PDF and tar may.
 pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
     if first && declared_mail(object) {
         return FileType::Mail;
     }
     match unpack::recognise(head) {
-        FileType::Text | FileType::Html | FileType::Binary if declared_mail(object) || mime::looks_like_mail(head) => {
-            FileType::Mail
-        }
+        FileType::Text | FileType::Html | FileType::Binary if declared_mail(object) => FileType::Mail,
+        FileType::Empty => FileType::Empty,
+        _ if mime::looks_like_mail(head) => FileType::Mail,
         file_type => file_type,
     }
 }
@@ -47,6 +48,7 @@ pub(crate) fn openers(
         && media_type.is_some_and(|media_type| media_type.starts_with("multipart/"));
     let declared = (is_mail || declared_mail(object)).then(mail);
     let found = (!is_mail && magic == FileType::Mail).then(mail);
+    let behind = (is_mail && !declared_mail(object)).then(|| behind_mail(head, limits, passwords)).flatten();
     let encoded = is_encoded.then(|| of_mail("mime", Box::new(mime::Parser::of_multipart(limits))));
     let coded = unpack::undo(object, head, limits);
     let is_undone = |opener: &Opener| !coded.is_empty() && undoes(object, content) && opener.name == content.name();
@@ -54,7 +56,8 @@ pub(crate) fn openers(
     let is_coded_page = |opener: &Opener| opener.name == "page" && !object.content_codings.is_empty();
     let by_claim = by_claim.into_iter().filter(|opener| !is_undone(opener) && !is_coded_page(opener));
     let by_claim = by_claim.collect::<Vec<_>>();
-    let openers = coded.into_iter().chain(declared).chain(found).chain(by_magic).chain(encoded).chain(by_claim);
+    let openers = coded.into_iter().chain(declared).chain(found).chain(behind).chain(by_magic).chain(encoded);
+    let openers = openers.chain(by_claim);
     openers.map(|opener| (opener, false)).chain(of_text(object, content, head, limits)).collect()
 }
 
@@ -66,6 +69,18 @@ fn undoes(object: &Object, content: FileType) -> bool {
             | (Some(ContentCoding::Deflate), FileType::Zlib)
             | (Some(ContentCoding::Zstd), FileType::Zstd)
     )
+}
+
+/// The reader of the other type of what begins like a mail.
+fn behind_mail(head: &[u8], limits: &Limits, passwords: &Passwords) -> Option<Opener> {
+    let other = match unpack::recognise(head) {
+        FileType::Empty | FileType::Mail | FileType::Text | FileType::Html | FileType::Xml | FileType::Binary => {
+            return None;
+        }
+        other => other,
+    };
+    let stage = unpack::reader(other, limits, passwords)?;
+    Some(Opener { name: other.name(), due: Due::Claim, expands: true, stage })
 }
 
 fn of_mail(name: &'static str, stage: Box<dyn Stage>) -> Opener {

@@ -56,3 +56,24 @@ fn every_evasion_is_seen_through_or_refused() {
     }
     assert!(missed.is_empty(), "missed: {missed:?}");
 }
+
+#[test]
+fn a_mail_with_the_mark_of_another_format_in_its_text_is_a_mail() {
+    let mut builder = Builder::new();
+    builder.add_official("marker.ndb", b"Marker:0:*:746865206d61726b6572").unwrap();
+    let engine = Arc::new(Engine { database: Arc::new(builder.build()), limits: Limits::default() });
+    for text in ["plain text", "see %PDF-1.7 here"] {
+        let mail = format!(
+            "From: a@example.org\r\nSubject: {text}\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
+             --b\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n\r\ndGhlIG1hcmtlcg==\r\n--b--\r\n"
+        );
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), mail.as_bytes());
+        assert_eq!(seen.names(), ["Marker"], "{text}");
+        let pdf = format!(
+            "From: a@example.org\r\nSubject: {text}\r\n\r\n1 0 obj\n<</Filter/ASCIIHexDecode/Length 23>>\nstream\n\
+             746865206d61726b6572>\nendstream\nendobj\n"
+        );
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), pdf.as_bytes());
+        assert_eq!(seen.names().contains(&"Marker"), text.contains("PDF"), "{text}: {:?}", seen.names());
+    }
+}
