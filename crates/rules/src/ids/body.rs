@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use pattern::State;
 
 use super::buffer::{Buffer, Direction};
+use super::digests::Digests;
 use super::evaluate::View;
 use super::group::{Group, Kind, home};
 use super::set::RuleSet;
@@ -42,13 +43,16 @@ pub(super) struct Body {
     folded: OnceCell<Vec<u8>>,
     states: Vec<(usize, State)>,
     pub is_ended: bool,
+    digests: Option<Box<Digests>>,
 }
 
 impl Body {
     pub fn new(open: Open, direction: Direction, server_port: u16, rules: &RuleSet) -> Body {
         let kind = Kind::of(open.buffer, direction, server_port);
         let (bytes, folded, states) = (Vec::new(), OnceCell::new(), Vec::new());
-        let mut body = Body { open, direction, kind, base: 0, bytes, folded, states, is_ended: false };
+        let is_hashed = open.buffer == Buffer::FileData && rules.digests.is_any();
+        let digests = is_hashed.then(|| Box::new(Digests::new(rules.digests)));
+        let mut body = Body { open, direction, kind, base: 0, bytes, folded, states, is_ended: false, digests };
         let plain = body
             .groups(rules)
             .filter(|(_, home, group)| group.transforms.is_empty() && !(open.is_stream && *home == Buffer::Payload));
@@ -84,6 +88,9 @@ impl Body {
         let room = rules.limits.window_bytes.saturating_sub(self.bytes.len()).min(piece.len());
         let piece = &piece[..room];
         self.bytes.extend_from_slice(piece);
+        if let Some(digests) = &mut self.digests {
+            digests.update(piece);
+        }
         self.folded.take();
         for (group, state) in &mut self.states {
             let Some(group) = rules.groups.get(*group) else { continue };
@@ -116,6 +123,11 @@ impl Body {
         }
         self.states = Vec::new();
         self.select_derived(rules, selected);
+    }
+
+    /// The digests of a file that has ended, where rules ask for them.
+    pub fn digests(&mut self) -> Vec<Vec<u8>> {
+        self.digests.take().map(|digests| digests.finish()).unwrap_or_default()
     }
 
     /// Looks into buffers that are derived from the window.

@@ -47,6 +47,8 @@ pub enum App {
     Imap,
     /// FTP.
     Ftp,
+    /// SSH.
+    Ssh,
     /// A protocol whose name is known, and that nothing here speaks.
     Other,
 }
@@ -63,6 +65,7 @@ impl App {
             App::Pop3 => "pop3",
             App::Imap => "imap",
             App::Ftp => "ftp",
+            App::Ssh => "ssh",
             App::Other => "failed",
         }
     }
@@ -94,6 +97,9 @@ macro_rules! buffers {
             pub(super) fn is_multi(self) -> bool {
                 match self { $(Buffer::$variant => $multi,)* }
             }
+
+            /// The names of all keywords that stand before contents.
+            pub(super) const NAMES: &'static [&'static str] = &[$($($name,)*)*];
 
             /// Its first name.
             pub fn name(self) -> &'static str {
@@ -220,12 +226,16 @@ buffers! {
     EmailUrl Both true ["email.url"] None;
     /// The body of a mail as one line of MD5, where a host makes it.
     EmailBodyMd5 Both false ["email.body_md5"] None;
+    /// A fault of a message, by the name that `app-layer-event` has for it. The name is no keyword: it has a blank.
+    Event Both true ["an event"] None;
+    /// A digest of a file. The name is no keyword.
+    FileDigest Both true ["a digest of the file"] None;
 }
 
 impl Buffer {
     /// The bit that stands for it in a set of buffers.
     pub(super) fn bit(self) -> u64 {
-        const { assert!((Buffer::EmailBodyMd5 as u32) < u64::BITS, "the last one has a bit") };
+        const { assert!((Buffer::FileDigest as u32) < u64::BITS, "the last one has a bit") };
         1 << self as u32
     }
 

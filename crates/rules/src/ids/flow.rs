@@ -20,7 +20,7 @@ use super::buffer::{App, Buffer, Direction};
 use super::evaluate::{Run, View};
 use super::limits::Limits;
 use super::rate::{Event, Rates};
-use super::rule::{Rule, Section, Test, Transport};
+use super::rule::{Bits, Rule, Scope, Section, Test, Transport};
 use super::set::RuleSet;
 use super::sets::Added;
 use super::transaction::{Transaction, Trial};
@@ -120,6 +120,8 @@ pub struct Flow {
     tuple: Tuple,
     app: Option<App>,
     number: u64,
+    /// Bytes of both streams.
+    sent: [u64; 2],
     pub(super) bits: HashMap<u32, i64>,
     streams: [Option<Body>; 2],
     trials: [Trial; 2],
@@ -141,6 +143,7 @@ impl Flow {
             tuple,
             app,
             number: site.flows,
+            sent: [0, 0],
             bits: HashMap::new(),
             streams: [None, None],
             trials: [Trial::default(), Trial::default()],
@@ -179,6 +182,16 @@ impl Flow {
     /// The protocol that it has turned out to be.
     pub fn app(&self) -> Option<App> {
         self.app
+    }
+
+    /// Bytes that the client and the server have sent in their streams.
+    pub(super) fn sent(&self) -> [u64; 2] {
+        self.sent
+    }
+
+    /// The transport.
+    pub(super) fn transport(&self) -> Transport {
+        self.tuple.transport
     }
 
     /// Verdict on the flow.
@@ -256,8 +269,9 @@ impl Flow {
     ) {
         if let Some(body) = transaction.bodies.iter_mut().find(|body| body.is(open, direction)) {
             body.end(desk.rules, &mut transaction.trial.pending);
-            let open = body.open;
+            let (open, digests) = (body.open, body.digests());
             transaction.note_change_of(open, direction);
+            transaction.fill_digests(desk.rules, direction, digests);
             self.inspect(transaction, direction, desk);
         }
     }
@@ -268,9 +282,12 @@ impl Flow {
         let mut ended = Vec::new();
         for body in transaction.bodies.iter_mut().filter(is_open) {
             body.end(desk.rules, &mut transaction.trial.pending);
-            ended.push(body.open);
+            ended.push((body.open, body.digests()));
         }
-        ended.into_iter().for_each(|open| transaction.note_change_of(open, direction));
+        for (open, digests) in ended {
+            transaction.note_change_of(open, direction);
+            transaction.fill_digests(desk.rules, direction, digests);
+        }
         transaction.ended[side(direction)] = true;
         self.inspect(transaction, direction, desk);
     }
@@ -307,6 +324,9 @@ impl Flow {
                 if rule.sections.is_empty() {
                     self.bare.insert(number);
                 }
+                for bits in rule.bits.iter().filter(|bits| bits.scope == Scope::Transaction) {
+                    transaction.change_bits(bits, desk.rules.limits.bits_max);
+                }
                 self.fire(rule, number, direction, desk);
             }
         }
@@ -318,6 +338,7 @@ impl Flow {
         self.grant(piece.len(), &desk.rules.limits);
         let mut rest = piece;
         let at = side(direction);
+        self.sent[at] = self.sent[at].saturating_add(piece.len() as u64);
         while !rest.is_empty() && self.verdict != Verdict::Pass {
             let port = self.tuple.server.1;
             let open = Open::of(Buffer::Payload, 0);
@@ -464,7 +485,10 @@ impl Flow {
         trial: &mut Trial,
         desk: &mut Desk<'_>,
     ) -> bool {
-        if !rule.bits.iter().filter(|bits| bits.verb.is_test()).all(|bits| self.test_bits(bits, direction, desk)) {
+        let asks = |bits: &&Bits| bits.verb.is_test();
+        if !rule.conditions.iter().all(|condition| self.meets(condition))
+            || !rule.bits.iter().filter(asks).all(|bits| self.test_bits(bits, direction, transaction, desk))
+        {
             return false;
         }
         let left = self.work.get().unwrap_or(desk.rules.limits.work_max);
@@ -557,15 +581,17 @@ impl Flow {
             self.change_bits(bits, direction, desk);
         }
         let (source, target) = self.peers(direction);
-        let event = Event { rule: number, flow: self.number, source: source.0, target: target.0, now_ms: desk.now_ms };
+        let event = Event { rule: number, flow: self.number, source, target, now_ms: desk.now_ms };
         let bits_max = desk.rules.limits.bits_max;
         let is_uncounted = desk.site.is_uncounted;
         let is_allowed = is_uncounted || desk.site.rates.allow(&rule.thresholds, event, bits_max);
         let has_filter = rule.thresholds.iter().any(|threshold| threshold.rate == super::rule::Rate::Filter);
-        if !is_allowed && (has_filter || rule.action == Action::Alert) {
+        let changed = desk.site.rates.changed(&rule.thresholds, event, bits_max).filter(|_| !is_uncounted);
+        let action = changed.unwrap_or(rule.action);
+        if !is_allowed && (has_filter || action == Action::Alert) {
             return;
         }
-        match rule.action {
+        match action {
             Action::Pass => self.verdict = Verdict::Pass,
             Action::Drop if self.verdict == Verdict::Inspect => self.verdict = Verdict::Drop,
             Action::Reject => self.verdict = Verdict::Reject,
@@ -573,7 +599,7 @@ impl Flow {
         }
         if is_allowed
             && (!rule.is_silent || is_uncounted && rule.action.blocks())
-            && (rule.action != Action::Pass || rule.tells)
+            && (action != Action::Pass || rule.tells)
             && self.alerts.len() < desk.rules.limits.bits_max
         {
             self.alerts.push(Alert { rule: number as usize, direction, now_ms: desk.now_ms });

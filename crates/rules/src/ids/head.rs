@@ -76,6 +76,12 @@ fn word_of(word: &str) -> String {
     word.chars().take(60).collect()
 }
 
+/// The applications that a name of a protocol means; none where it is the name of none.
+pub(super) fn apps_of(name: &str) -> Option<Vec<App>> {
+    let apps = protocol_of(name)?.0.apps;
+    (!apps.is_empty()).then_some(apps)
+}
+
 fn protocol_of(name: &str) -> Option<(Head, Option<String>)> {
     let of = |transport, apps: &[App]| Head { transport, apps: apps.to_vec(), ..Head::default() };
     let head = match name {
@@ -91,10 +97,11 @@ fn protocol_of(name: &str) -> Option<(Head, Option<String>)> {
         "pop3" => of(None, &[App::Pop3]),
         "imap" => of(None, &[App::Imap]),
         "ftp" | "ftp-data" => of(None, &[App::Ftp]),
-        "icmp" | "icmpv4" | "icmpv6" | "sctp" | "ssh" | "smb" | "dcerpc" | "nfs" | "tftp" | "sip" | "krb5"
-        | "ikev2" | "ike" | "ntp" | "dhcp" | "rfb" | "rdp" | "snmp" | "modbus" | "dnp3" | "enip" | "mqtt"
-        | "telnet" | "quic" | "pgsql" | "bittorrent-dht" | "websocket" | "ldap" | "mdns" | "doh2" | "arp"
-        | "netbios-ssn" | "netflow" | "mysql" | "sunrpc" | "igmp" | "ether" | "poe" => {
+        "ssh" => of(None, &[App::Ssh]),
+        "icmp" | "icmpv4" | "icmpv6" | "sctp" | "smb" | "dcerpc" | "nfs" | "tftp" | "sip" | "krb5" | "ikev2"
+        | "ike" | "ntp" | "dhcp" | "rfb" | "rdp" | "snmp" | "modbus" | "dnp3" | "enip" | "mqtt" | "telnet" | "quic"
+        | "pgsql" | "bittorrent-dht" | "websocket" | "ldap" | "mdns" | "doh2" | "arp" | "netbios-ssn" | "netflow"
+        | "mysql" | "sunrpc" | "igmp" | "ether" | "poe" => {
             return Some((of(None, &[App::Other]), Some(name.into())));
         }
         _ => return None,

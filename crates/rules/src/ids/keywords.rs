@@ -1,6 +1,7 @@
 //! Keywords that are understood and never match on a stream or on what a proxy sees, and `requires`.
 
 use super::buffer::Buffer;
+use super::spelling;
 use super::transform::Transform;
 
 /// The version of Suricata whose keywords are known.
@@ -12,7 +13,6 @@ const IDLE: &[&str] = &[
     "activated_by",
     "activates",
     "app-layer-event",
-    "app-layer-protocol",
     "app-layer-state",
     "appid",
     "appids",
@@ -31,9 +31,6 @@ const IDLE: &[&str] = &[
     "file_type",
     "filecontainer",
     "filemagic",
-    "filemd5",
-    "filesha1",
-    "filesha256",
     "flags",
     "flowvar",
     "fragbits",
@@ -89,7 +86,6 @@ const IDLE: &[&str] = &[
     "so",
     "stream-event",
     "stream_event",
-    "stream_size",
     "subslice",
     "tos",
     "ttl",
@@ -148,8 +144,16 @@ const FAMILIES: &[&str] = &[
 
 /// Whether a rule with the keyword loads and never matches.
 pub(super) fn is_idle(name: &str) -> bool {
-    let is_of_family = name.split_once(['.', '_']).is_some_and(|(family, _)| FAMILIES.contains(&family));
-    is_of_family || name.ends_with("-csum") || IDLE.contains(&name)
+    let is_of_family = || name.split_once(['.', '_']).is_some_and(|(family, _)| FAMILIES.contains(&family));
+    let is_mistaken = || spelling::mistaken(name, Buffer::NAMES.iter().copied()).is_some();
+    name.ends_with("-csum") || IDLE.contains(&name) || is_of_family() && !is_mistaken()
+}
+
+/// The keyword that a name may have been meant for, in words.
+pub(super) fn advice(name: &str) -> String {
+    let others = [KNOWN, IDLE, OF_RULES, TRANSFORMS, Buffer::NAMES].into_iter().flatten().copied();
+    let meant = spelling::mistaken(name, Buffer::NAMES.iter().copied()).or_else(|| spelling::nearest(name, others));
+    meant.map_or_else(|| "is not known".into(), |meant| format!("is not known; the nearest keyword is {meant}"))
 }
 
 /// Whether what a rule requires is there.
@@ -162,6 +166,7 @@ pub(super) fn requires(value: &str) -> Result<(), String> {
         match word {
             "version" => version_holds(rest),
             "keyword" => is_known(rest.trim()),
+            "feature" => FEATURES.contains(&rest.trim()),
             _ => false,
         }
     };
@@ -169,15 +174,61 @@ pub(super) fn requires(value: &str) -> Result<(), String> {
     missing.map_or(Ok(()), |item| Err(item.into()))
 }
 
+/// Features that rules may ask for; of Suricata's others there is no counterpart.
+const FEATURES: &[&str] = &["ja3", "ja4"];
+
 /// Whether rules with a keyword can match.
 fn is_known(name: &str) -> bool {
     let is_buffer = Buffer::sticky(name).is_some() || Buffer::modifier(name).is_some();
     is_buffer || Transform::read(name, None).is_some() || KNOWN.contains(&name)
 }
 
+/// Keywords about a rule as a whole.
+const OF_RULES: &[&str] = &[
+    "alert",
+    "bypass",
+    "classtype",
+    "gid",
+    "metadata",
+    "msg",
+    "priority",
+    "rawbytes",
+    "reference",
+    "regex",
+    "replace",
+    "rev",
+    "service",
+    "sid",
+    "uricontent",
+];
+
+/// Keywords that derive a buffer from another.
+const TRANSFORMS: &[&str] = &[
+    "compress_whitespace",
+    "domain",
+    "dotprefix",
+    "from_base64",
+    "gunzip",
+    "header_lowercase",
+    "pcrexform",
+    "strip_pseudo_headers",
+    "strip_whitespace",
+    "tld",
+    "to_lowercase",
+    "to_md5",
+    "to_sha1",
+    "to_sha256",
+    "to_uppercase",
+    "url_decode",
+    "xor",
+    "zlib_deflate",
+];
+
 /// Keywords that name no buffer.
 const KNOWN: &[&str] = &[
     "absent",
+    "app-layer-event",
+    "app-layer-protocol",
     "base64_data",
     "base64_decode",
     "bsize",
@@ -195,7 +246,10 @@ const KNOWN: &[&str] = &[
     "endswith",
     "fast_pattern",
     "fileext",
+    "filemd5",
     "filename",
+    "filesha1",
+    "filesha256",
     "filesize",
     "filestore",
     "flow",
@@ -210,6 +264,7 @@ const KNOWN: &[&str] = &[
     "prefilter",
     "requires",
     "startswith",
+    "stream_size",
     "tag",
     "target",
     "threshold",
@@ -294,6 +349,7 @@ mod tests {
         assert!(requires("version >= 7.0.3 < 8 | >= 8.0.1").is_ok() && requires("version < 7").is_err());
         assert!(requires("keyword byte_test").is_ok() && requires("keyword to_md5, keyword dsize").is_ok());
         assert!(requires("keyword lua").is_err());
+        assert!(requires("feature ja4").is_ok() && requires("feature output::file-store").is_err());
         assert!(requires("feature none").is_err() && requires("keyword http.uri, version >= 7").is_ok());
     }
 }

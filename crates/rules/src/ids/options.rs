@@ -4,6 +4,8 @@
 //! sticky keyword.
 
 use super::buffer::{App, Buffer, Direction};
+use super::condition;
+use super::events::event_named;
 use super::keywords;
 use super::lexer::{Opt, items, negated, quoted, text};
 use super::limits::Limits;
@@ -32,6 +34,7 @@ pub(super) struct Shared<'s> {
     pub sets: &'s mut Sets,
     pub classes: &'s std::collections::BTreeMap<String, (String, u32)>,
     pub is_snort3: bool,
+    pub suffixes: &'s std::sync::Arc<crate::web::Suffixes>,
 }
 
 /// Reads options into a rule.
@@ -88,7 +91,7 @@ impl Options<'_, '_> {
             return Ok(());
         }
         if let Some(transform) = Transform::read(option.name, option.value) {
-            self.transforms.push(transform?);
+            self.transforms.push(transform?.with_suffixes(self.shared.suffixes));
             return Ok(());
         }
         if self.section(option)? || self.choose_buffer(option) || self.test(option.name, value)? {
@@ -98,7 +101,7 @@ impl Options<'_, '_> {
             self.rule.idle.get_or_insert_with(|| option.name.into());
             return Ok(());
         }
-        Err("is not known".into())
+        Err(keywords::advice(option.name))
     }
 
     /// Options that are about the rule.
@@ -130,6 +133,11 @@ impl Options<'_, '_> {
             "flow" => self.flow(value)?,
             "noalert" => self.rule.is_silent = true,
             "alert" => self.rule.tells = true,
+            "app-layer-protocol" => match condition::app(value)? {
+                Some(condition) => self.rule.conditions.push(condition),
+                None => _ = self.rule.idle.get_or_insert_with(|| name.into()),
+            },
+            "stream_size" => self.rule.conditions.push(condition::stream(value)?),
             "threshold" | "detection_filter" => {
                 self.rule.thresholds.push(rate::read(value, name == "detection_filter")?);
             }
@@ -270,6 +278,15 @@ impl Options<'_, '_> {
             ("filestore", _) => {
                 let (count, is_relative, is_negated) = (Value::Number(0), false, false);
                 (Buffer::FileData, Test::DataAt { count, is_relative, is_negated })
+            }
+            ("app-layer-event", Some(value)) => {
+                let Some(event) = event_named(&text(value)) else { return Ok(false) };
+                let content =
+                    Content { bytes: event.into(), at_end: true, offset: Some(Value::Number(0)), ..Content::default() };
+                (Buffer::Event, Test::Content(Box::new(content)))
+            }
+            (name @ ("filemd5" | "filesha1" | "filesha256"), Some(value)) => {
+                (Buffer::FileDigest, self.shared.sets.read_digests(name, value, self.shared.limits)?)
             }
             ("tls.subject", Some(value)) => (Buffer::TlsSubject, Test::Content(Box::new(values::content(value)?.0))),
             ("tls.issuerdn", Some(value)) => (Buffer::TlsIssuer, Test::Content(Box::new(values::content(value)?.0))),
@@ -476,7 +493,7 @@ impl Options<'_, '_> {
                 ("track", "ip_src") => scope = Scope::Source,
                 ("track", "ip_dst") => scope = Scope::Target,
                 ("track", "ip_pair") => scope = Scope::Pair,
-                ("track", "tx") => scope = Scope::Flow,
+                ("track", "tx") => scope = Scope::Transaction,
                 ("expire" | "expire:", seconds) => expire = seconds.parse().map_err(|_| "no number of seconds")?,
                 _ => return Err(format!("{item} is not known")),
             }

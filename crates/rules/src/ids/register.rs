@@ -78,12 +78,14 @@ impl Register {
     pub fn effect(&self, place: usize, matched: Matched, counts: &mut Counts) -> Effect {
         let Some(entry) = self.entries.get(place) else { return Effect::default() };
         let Matched { source, target, flow, now_ms } = matched;
-        let event = Event { rule: entry.sid, flow, source, target, now_ms };
+        let event = Event { rule: entry.sid, flow, source: (source, 0), target: (target, 0), now_ms };
         let is_allowed = counts.0.allow(&entry.thresholds, event, self.entries_max);
         let has_filter = entry.thresholds.iter().any(|threshold| threshold.rate == Rate::Filter);
         // What has to come often before it counts blocks nothing before; other thresholds hold for the log alone.
-        let blocks = entry.action.blocks() && (is_allowed || !has_filter);
-        Effect { tells: is_allowed && !entry.is_silent, blocks }
+        let changed = counts.0.changed(&entry.thresholds, event, self.entries_max);
+        let action = changed.unwrap_or(entry.action);
+        let blocks = action.blocks() && (is_allowed || !has_filter);
+        Effect { tells: is_allowed && !entry.is_silent && changed != Some(Action::Pass), blocks }
     }
 }
 

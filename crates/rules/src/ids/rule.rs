@@ -54,6 +54,7 @@ pub struct Rule {
     /// The way that bytes go, where the rule says so.
     pub(super) direction: Option<Direction>,
     pub(super) sections: Vec<Section>,
+    pub(super) conditions: Vec<Condition>,
     pub(super) bits: Vec<Bits>,
     pub(super) is_silent: bool,
     /// Whether it alerts although it lets by.
@@ -301,6 +302,23 @@ pub(super) enum From {
     End,
 }
 
+/// A condition on a flow as a whole.
+#[derive(Debug, Clone)]
+pub(super) enum Condition {
+    /// The protocol is one of these, or, negated, is known and none of them.
+    App { apps: Vec<App>, is_negated: bool },
+    /// The number of bytes of a stream. The opening of a connection counts one, as its sequence numbers do.
+    Stream { side: StreamSide, size: Sizes },
+}
+
+/// The side whose bytes are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamSide {
+    One(Direction),
+    Both,
+    Either,
+}
+
 /// Bits of a flow, of addresses, and numbers of a flow.
 #[derive(Debug, Clone)]
 pub(super) struct Bits {
@@ -312,6 +330,7 @@ pub(super) struct Bits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Flow,
+    Transaction,
     Source,
     Target,
     Pair,
@@ -350,6 +369,8 @@ pub(super) enum Rate {
     Backoff(u32),
     /// From then on when more have been counted.
     Filter,
+    /// As often as it matches; beyond the count it has another action for so many seconds.
+    Change { action: Action, seconds: u64 },
     /// Never.
     Suppress,
 }
@@ -360,10 +381,19 @@ pub(super) struct Threshold {
     pub track: Track,
     pub count: u32,
     pub seconds: u64,
+    /// The port of which each value counts once.
+    pub unique: Option<Port>,
     /// Of a suppression: the addresses that it is about.
     pub addresses: Option<Addresses>,
     /// The file and the line, where it does not stand in the rule.
     pub place: Option<crate::spam::Place>,
+}
+
+/// A port of a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Port {
+    Source,
+    Target,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

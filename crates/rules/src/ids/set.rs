@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::action::Action;
 use super::address::{Variables, default_variables};
 use super::buffer::Buffer;
+use super::digests::Kinds;
 use super::group::Groups;
 use super::head;
 use super::lexer::{self, Opt, text};
@@ -15,6 +16,7 @@ use super::rate;
 use super::rule::{Head, Rate, Rule, Threshold};
 use super::sets::Sets;
 use crate::spam::{Place, Problem, Severity};
+use crate::web::Suffixes;
 
 /// Rules by what became of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,11 +31,16 @@ pub struct Census {
     pub skipped: BTreeMap<String, usize>,
     /// Rules that do not load, by keyword.
     pub refused: BTreeMap<String, usize>,
+    /// Rules that were read as Snort 3 reads them.
+    pub snort3: usize,
     /// Rules of which another revision is loaded.
     pub repeated: usize,
     /// Active rules that no text selects, so that they are tried each time.
     pub always: usize,
 }
+
+/// The name of the list of public suffixes.
+const SUFFIXES_NAME: &str = "public_suffix_list.dat";
 
 /// Reads files to a [`RuleSet`].
 #[derive(Debug)]
@@ -43,6 +50,7 @@ pub struct Loader {
     classes: BTreeMap<String, (String, u32)>,
     bits: BitNames,
     sets: Sets,
+    suffixes: Arc<Suffixes>,
     rules: Vec<Rule>,
     thresholds: Vec<(u32, u32, Threshold)>,
     overrides: Vec<(Selector, Option<Action>)>,
@@ -69,6 +77,8 @@ pub struct RuleSet {
     pub(super) groups: Groups,
     /// The buffers that rules look at, a bit each.
     pub(super) reads: u64,
+    /// Digests of files that rules ask for.
+    pub(super) digests: Kinds,
     pub(super) sets: Sets,
     /// Names of bits by their numbers.
     pub(super) bit_names: Vec<Box<str>>,
@@ -85,6 +95,7 @@ impl Loader {
             classes: super::keywords::classes(),
             bits: BitNames::new(),
             sets: Sets::default(),
+            suffixes: Arc::default(),
             rules: Vec::new(),
             thresholds: Vec::new(),
             overrides: Vec::new(),
@@ -98,8 +109,13 @@ impl Loader {
         self.variables.insert(name.into(), value.into());
     }
 
-    /// Hands in a file that data sets of later rules name.
+    /// Hands in a file that data sets of later rules name, or the list of public suffixes, by which they know domains. Without it
+    /// registries are known by their form.
     pub fn data_file(&mut self, name: &str, content: Vec<u8>) {
+        if name == SUFFIXES_NAME {
+            self.suffixes = Arc::new(Suffixes::read(&String::from_utf8_lossy(&content)));
+            return;
+        }
         self.sets.put_file(name, content);
     }
 
@@ -212,6 +228,7 @@ impl Loader {
             head: Head::default(),
             direction: None,
             sections: Vec::new(),
+            conditions: Vec::new(),
             bits: Vec::new(),
             is_silent: false,
             tells: false,
@@ -220,12 +237,15 @@ impl Loader {
             needs: 0,
         };
         rule.head = head.head;
+        let is_snort3 = is_read_as_snort3(&pieces.options, is_snort3);
+        self.census.snort3 += usize::from(is_snort3);
         let mut shared = options::Shared {
             limits: &self.limits,
             bits: &mut self.bits,
             sets: &mut self.sets,
             classes: &self.classes,
-            is_snort3: is_read_as_snort3(&pieces.options, is_snort3),
+            is_snort3,
+            suffixes: &self.suffixes,
         };
         options::read(&mut rule, &pieces.options, &mut shared)?;
         rule.needs = rule.needed();
@@ -271,6 +291,8 @@ impl Loader {
         self.census.active = rules.iter().filter(|rule| rule.idle.is_none()).count();
         let sections = rules.iter().filter(|rule| rule.idle.is_none()).flat_map(|rule| &rule.sections);
         let reads = sections.fold(0, |set, section| set | section.buffer.bit());
+        let sections = rules.iter().filter(|rule| rule.idle.is_none()).flat_map(|rule| &rule.sections);
+        let digests = self.sets.digests(sections);
         let groups = Groups::build(&rules);
         self.census.always = groups.always();
         let mut bit_names = vec![Box::default(); self.bits.len()];
@@ -280,7 +302,7 @@ impl Loader {
             }
         }
         let Loader { limits, sets, problems, census, .. } = self;
-        RuleSet { limits, rules, groups, reads, sets, bit_names, problems, census }
+        RuleSet { limits, rules, groups, reads, digests, sets, bit_names, problems, census }
     }
 
     /// Gives a rule the bounds of its alerts that files have: those for its number replace its own, those for all are for rules without.
@@ -289,7 +311,7 @@ impl Loader {
         let about = |gid: u32, sid: u32| (gid == 0 || gid == rule.gid) && (sid == 0 || sid == rule.sid);
         for (_, sid, threshold) in self.thresholds.iter().filter(|(gid, sid, _)| about(*gid, *sid)) {
             match (threshold.rate, sid) {
-                (Rate::Suppress, _) => suppressions.push(threshold.clone()),
+                (Rate::Suppress | Rate::Change { .. }, _) => suppressions.push(threshold.clone()),
                 (_, 0) => _ = of_all.get_or_insert(threshold),
                 _ => of_rule = Some(threshold),
             }

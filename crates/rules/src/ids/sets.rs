@@ -4,9 +4,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::lexer::text;
+use super::buffer::Buffer;
+use super::digests::Kinds;
+use super::lexer::{negated, text};
 use super::limits::Limits;
-use super::rule::{Order, SetChange, Test};
+use super::rule::{Order, Section, SetChange, Test};
 use super::transform::hex;
 
 /// The kind of the values of a set.
@@ -15,6 +17,7 @@ enum Kind {
     #[default]
     String,
     Md5,
+    Sha1,
     Sha256,
     /// Addresses, which no buffer has.
     Address,
@@ -26,6 +29,7 @@ impl Kind {
         match self {
             Kind::String => true,
             Kind::Md5 => value.len() == 16,
+            Kind::Sha1 => value.len() == 20,
             Kind::Sha256 => value.len() == 32,
             Kind::Address => false,
         }
@@ -82,6 +86,43 @@ impl Sets {
         };
         let name = next()?;
         Ok(Test::Set { set: self.set(name, list, limits)?, change })
+    }
+
+    /// Reads `filemd5`, `filesha1` or `filesha256`: the list of digests that has the one of the file, or has it not.
+    pub fn read_digests(&mut self, keyword: &str, value: &[u8], limits: &Limits) -> Result<Test, String> {
+        let (is_negated, file) = negated(value);
+        let (file, name) = (text(file), format!("{keyword} {}", text(file)));
+        let kind = match keyword {
+            "filemd5" => Kind::Md5,
+            "filesha1" => Kind::Sha1,
+            _ => Kind::Sha256,
+        };
+        let change = if is_negated { SetChange::IsNotSet } else { SetChange::IsSet };
+        if let Some(&set) = self.names.get(&name) {
+            return Ok(Test::Set { set, change });
+        }
+        let content = self.files.get(&file).cloned().flatten().ok_or_else(|| format!("{file} cannot be read"))?;
+        let mut set = Set { kind, entries: HashMap::new() };
+        fill(&mut set, &content, limits)?;
+        self.sets.push(set);
+        self.names.insert(name, self.sets.len() - 1);
+        Ok(Test::Set { set: self.sets.len() - 1, change })
+    }
+
+    /// The digests of files that sections ask for.
+    pub fn digests<'s>(&self, sections: impl Iterator<Item = &'s Section>) -> Kinds {
+        let of_files = sections.filter(|section| section.buffer == Buffer::FileDigest);
+        let mut kinds = Kinds::default();
+        for test in of_files.flat_map(|section| &section.tests) {
+            let Test::Set { set, .. } = test else { continue };
+            match self.sets.get(*set).map(|set| set.kind) {
+                Some(Kind::Md5) => kinds.md5 = true,
+                Some(Kind::Sha1) => kinds.sha1 = true,
+                Some(Kind::Sha256) => kinds.sha256 = true,
+                _ => {}
+            }
+        }
+        kinds
     }
 
     /// The number of a set; it is made where it is named with its type first.
@@ -176,7 +217,7 @@ fn fill(set: &mut Set, content: &[u8], limits: &Limits) -> Result<(), String> {
         let key = match set.kind {
             Kind::String => text::base64::decode_loosely(&text(value)),
             Kind::Address => return Ok(()),
-            Kind::Md5 | Kind::Sha256 => {
+            Kind::Md5 | Kind::Sha1 | Kind::Sha256 => {
                 value.chunks(2).map_while(|pair| Some(hex(pair[0])? << 4 | hex(*pair.get(1)?)?)).collect()
             }
         };

@@ -4,9 +4,28 @@ use core::net::IpAddr;
 
 use super::buffer::Direction;
 use super::flow::{Desk, Flow};
-use super::rule::{BitVerb, Bits, Scope};
+use super::rule::{BitVerb, Bits, Condition, Scope, StreamSide, Transport};
+use super::transaction::Transaction;
 
 impl Flow {
+    /// Whether a condition holds.
+    pub(super) fn meets(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::App { apps, is_negated } => self.app().is_some_and(|app| apps.contains(&app) != *is_negated),
+            Condition::Stream { side, size } => {
+                let [client, server] =
+                    self.sent().map(|sent| i64::try_from(sent).unwrap_or(i64::MAX).saturating_add(1));
+                self.transport() == Transport::Tcp
+                    && match side {
+                        StreamSide::One(Direction::ToServer) => size.has(client),
+                        StreamSide::One(Direction::ToClient) => size.has(server),
+                        StreamSide::Both => size.has(client) && size.has(server),
+                        StreamSide::Either => size.has(client) || size.has(server),
+                    }
+            }
+        }
+    }
+
     fn bit_key(&self, scope: Scope, name: u32, direction: Direction) -> (u32, Option<IpAddr>, Option<IpAddr>) {
         let (source, target) = self.peers(direction);
         match scope {
@@ -16,9 +35,16 @@ impl Flow {
         }
     }
 
-    pub(super) fn test_bits(&self, bits: &Bits, direction: Direction, desk: &Desk<'_>) -> bool {
+    pub(super) fn test_bits(
+        &self,
+        bits: &Bits,
+        direction: Direction,
+        transaction: &Transaction,
+        desk: &Desk<'_>,
+    ) -> bool {
         let is_set = |name: &u32| match bits.scope {
             Scope::Flow => self.bits.contains_key(name),
+            Scope::Transaction => transaction.bits.contains(name),
             scope => {
                 let until = desk.site.bits.get(&self.bit_key(scope, *name, direction));
                 until.is_some_and(|until| *until > desk.now_ms)
@@ -35,6 +61,9 @@ impl Flow {
     }
 
     pub(super) fn change_bits(&mut self, bits: &Bits, direction: Direction, desk: &mut Desk<'_>) {
+        if bits.scope == Scope::Transaction {
+            return;
+        }
         for &name in &bits.names {
             if bits.scope == Scope::Flow {
                 self.change_flow_bit(name, bits.verb, desk);
@@ -66,6 +95,25 @@ impl Flow {
             }
         };
         self.bits.insert(name, value);
+    }
+}
+
+impl Transaction {
+    /// Changes bits that last as long as the transaction.
+    pub(super) fn change_bits(&mut self, bits: &Bits, bits_max: usize) {
+        for &name in &bits.names {
+            let is_set = match bits.verb {
+                BitVerb::Set(_) => true,
+                BitVerb::Toggle => !self.bits.contains(&name),
+                BitVerb::Unset => false,
+                _ => continue,
+            };
+            match is_set {
+                true if self.bits.len() < bits_max => _ = self.bits.insert(name),
+                true => {}
+                false => _ = self.bits.remove(&name),
+            }
+        }
     }
 }
 

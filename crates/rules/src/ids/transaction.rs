@@ -29,6 +29,8 @@ pub struct Transaction {
     pub(super) has_news: bool,
     pub(super) trial: Trial,
     pub(super) ended: [bool; 2],
+    /// Bits that last as long as it does.
+    pub(super) bits: BTreeSet<u32>,
     lost: u64,
 }
 
@@ -97,6 +99,11 @@ impl Transaction {
         self.filled_bytes = held;
         self.values.push((buffer, direction, bytes.to_vec()));
         self.note_change(buffer, direction);
+    }
+
+    /// Fills the digests of a file.
+    pub(super) fn fill_digests(&mut self, rules: &RuleSet, direction: Direction, digests: Vec<Vec<u8>>) {
+        digests.iter().for_each(|digest| self.fill(rules, direction, Buffer::FileDigest, digest));
     }
 
     /// Notes that more is known of a buffer: sections that have not matched in it may match.

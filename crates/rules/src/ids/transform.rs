@@ -1,17 +1,22 @@
 //! Transforms: buffers that rules derive from others.
 
+use core::fmt;
 use std::borrow::Cow;
 use std::io::Read;
+use std::sync::Arc;
 
 use pattern::expression::{Expression, Flags, Progress, Want};
 use stream::Fuel;
 
 use super::lexer::{items, quoted, text};
+use crate::web::Suffixes;
 
 /// The most bytes that a transform makes.
 const BYTES_MAX: usize = 1 << 20;
 /// Steps that an expression may take.
 const STEPS_MAX: u64 = 1_000_000;
+/// Labels at the end of a name that may be its public suffix.
+const LABELS_MAX: usize = 10;
 
 /// A transform.
 #[derive(Debug, Clone)]
@@ -34,8 +39,8 @@ pub(super) enum Transform {
     Pcre(Box<Expression>),
     HeaderLowercase,
     StripPseudoHeaders,
-    Domain,
-    Tld,
+    Domain(PublicSuffixes),
+    Tld(PublicSuffixes),
     Gunzip(usize),
     Zlib(usize),
     /// The values of one field of a head.
@@ -85,8 +90,8 @@ impl Transform {
             "to_sha256" => Transform::Sha256,
             "header_lowercase" => Transform::HeaderLowercase,
             "strip_pseudo_headers" => Transform::StripPseudoHeaders,
-            "domain" => Transform::Domain,
-            "tld" => Transform::Tld,
+            "domain" => Transform::Domain(PublicSuffixes::default()),
+            "tld" => Transform::Tld(PublicSuffixes::default()),
             "xor" => return Some(xor(value.unwrap_or_default())),
             "from_base64" => return Some(base64(value.unwrap_or_default())),
             "gunzip" => return Some(max_size(value).map(Transform::Gunzip)),
@@ -109,6 +114,15 @@ impl Transform {
         }))
     }
 
+    /// Gives it the public suffixes that a host has, if it asks for them.
+    pub fn with_suffixes(self, suffixes: &Arc<Suffixes>) -> Transform {
+        match self {
+            Transform::Domain(_) => Transform::Domain(PublicSuffixes(suffixes.clone())),
+            Transform::Tld(_) => Transform::Tld(PublicSuffixes(suffixes.clone())),
+            other => other,
+        }
+    }
+
     /// The keyword.
     pub fn name(&self) -> &'static str {
         match self {
@@ -126,8 +140,8 @@ impl Transform {
             Transform::Pcre(_) => "pcrexform",
             Transform::HeaderLowercase => "header_lowercase",
             Transform::StripPseudoHeaders => "strip_pseudo_headers",
-            Transform::Domain => "domain",
-            Transform::Tld => "tld",
+            Transform::Domain(_) => "domain",
+            Transform::Tld(_) => "tld",
             Transform::Gunzip(_) => "gunzip",
             Transform::Zlib(_) => "zlib_deflate",
             Transform::Field(_) => "field",
@@ -149,14 +163,15 @@ impl Transform {
             Transform::Sha1 => digest::sha1::digest(bytes).to_vec(),
             Transform::Sha256 => digest::sha256::digest(bytes).to_vec(),
             Transform::Base64 { mode, offset, bytes: count } => from_base64(bytes, *mode, *offset, *count),
-            Transform::Pcre(expression) => captured(expression, bytes)?.to_vec(),
+            // As in Suricata, a text without a match stays as it is.
+            Transform::Pcre(expression) => captured(expression, bytes).unwrap_or(bytes).to_vec(),
             Transform::HeaderLowercase => lower_names(bytes),
             Transform::StripPseudoHeaders => {
                 let lines = bytes.split_inclusive(|&byte| byte == b'\n');
                 lines.filter(|line| !line.starts_with(b":")).collect::<Vec<_>>().concat()
             }
-            Transform::Domain => domain(bytes)?.to_vec(),
-            Transform::Tld => bytes.rsplit(|&byte| byte == b'.').next()?.to_vec(),
+            Transform::Domain(suffixes) => suffixes.domain(bytes).unwrap_or(bytes).to_vec(),
+            Transform::Tld(suffixes) => suffixes.suffix(bytes).unwrap_or(bytes).to_vec(),
             Transform::Gunzip(max) => inflated(flate2::read::MultiGzDecoder::new(bytes), *max)?,
             Transform::Zlib(max) => inflated(flate2::read::ZlibDecoder::new(bytes), *max)?,
             Transform::Field(name) => field(bytes, name.as_bytes())?,
@@ -270,11 +285,42 @@ fn lower_names(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The last two labels of a name.
-fn domain(bytes: &[u8]) -> Option<&[u8]> {
-    let mut dots = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
-    dots.next()?;
-    Some(dots.next().map_or(bytes, |at| &bytes[at + 1..]))
+/// The public suffixes of all names.
+#[derive(Clone, Default)]
+pub(super) struct PublicSuffixes(Arc<Suffixes>);
+
+impl fmt::Debug for PublicSuffixes {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("PublicSuffixes")
+    }
+}
+
+impl PublicSuffixes {
+    /// The public suffix of a name, and the name with one more label; none where the name is a suffix itself.
+    fn split<'a>(&self, name: &'a [u8]) -> Option<[&'a [u8]; 2]> {
+        let lower = name.to_ascii_lowercase();
+        if self.0.has(&lower) {
+            return None;
+        }
+        let mut dots: Vec<usize> = memchr::memrchr_iter(b'.', name).take(LABELS_MAX).collect();
+        dots.reverse();
+        // In front of the first dot that counts stands a label of the domain.
+        let at = dots.iter().position(|dot| self.0.has(&lower[dot + 1..]))?;
+        let start = match at.checked_sub(1) {
+            Some(before) => dots[before] + 1,
+            None if dots.len() < LABELS_MAX => 0,
+            None => return None,
+        };
+        Some([&name[dots[at] + 1..], &name[start..]])
+    }
+
+    fn suffix<'a>(&self, name: &'a [u8]) -> Option<&'a [u8]> {
+        self.split(name).map(|[suffix, _]| suffix)
+    }
+
+    fn domain<'a>(&self, name: &'a [u8]) -> Option<&'a [u8]> {
+        self.split(name).map(|[_, domain]| domain)
+    }
 }
 
 fn inflated(reader: impl Read, max: usize) -> Option<Vec<u8>> {
@@ -365,9 +411,18 @@ mod tests {
         assert_eq!(run("compress_whitespace", None, b"a \t b"), b"a b");
         assert_eq!(run("url_decode", None, b"a%41%zz+b"), b"aA%zz b");
         assert_eq!(run("domain", None, b"www.a.test"), b"a.test");
+        assert_eq!(
+            (run("domain", None, b"a.B.co.uk"), run("tld", None, b"a.B.co.uk")),
+            (b"B.co.uk".to_vec(), b"co.uk".to_vec())
+        );
+        assert_eq!((run("domain", None, b"co.uk"), run("tld", None, b"com")), (b"co.uk".to_vec(), b"com".to_vec()));
+        let suffixes = Arc::new(Suffixes::read("test\nhost.test\n"));
+        let domain = Transform::Domain(PublicSuffixes::default()).with_suffixes(&suffixes);
+        assert_eq!(domain.apply(b"a.b.host.test"), Some(b"b.host.test".to_vec()));
         assert_eq!(run("xor", Some(b"\"20\""), b"abc"), b"ABC");
         assert_eq!(run("from_base64", Some(b"offset 2, bytes 4"), b"xxYWJj..."), b"abc");
         assert_eq!(run("pcrexform", Some(b"\"a(.)c\""), b"xabcx"), b"b");
+        assert_eq!(run("pcrexform", Some(b"\"a(.)c\""), b"xyz"), b"xyz");
         assert_eq!(run("header_lowercase", None, b"Host: A\r\nX-Y: B\r\n"), b"host: A\r\nx-y: B\r\n");
     }
 }

@@ -6,8 +6,8 @@
 use super::buffer::{App, Buffer, Direction};
 use super::group;
 use super::rule::{
-    BitVerb, Bits, Bytes, Content, From, Order, Rate, Rule, Scope, Section, SetChange, Sizes, Test, Threshold, Track,
-    Transport, Value, Verb,
+    BitVerb, Bits, Bytes, Condition, Content, From, Order, Port, Rate, Rule, Scope, Section, SetChange, Sizes,
+    StreamSide, Test, Threshold, Track, Transport, Value, Verb,
 };
 use super::set::RuleSet;
 use crate::spam::Place;
@@ -43,7 +43,7 @@ impl RuleSet {
                 _ => "bytes of both sides",
             },
             buffers: rule.sections.iter().map(|section| (buffer(section), self.tests(&section.tests))).collect(),
-            state: rule.bits.iter().map(|bits| self.bits(bits)).collect(),
+            state: rule.conditions.iter().map(condition).chain(rule.bits.iter().map(|bits| self.bits(bits))).collect(),
             thresholds: rule.thresholds.iter().map(|one| (threshold(one), one.place.clone())).collect(),
             selector: selector.map(|(section, content)| (buffer(section), shown(group::text_of(content)))),
             is_silent: rule.is_silent,
@@ -106,6 +106,7 @@ impl RuleSet {
         let names = bits.names.iter().map(name).collect::<Vec<_>>().join(" or ");
         let of = match bits.scope {
             Scope::Flow => "",
+            Scope::Transaction => " of the transaction",
             Scope::Source => " of the source",
             Scope::Target => " of the destination",
             Scope::Pair => " of both addresses",
@@ -135,7 +136,7 @@ const DOORS: [(&str, App, &[Direction]); 4] = [
 /// Buffers that are filled in captures alone.
 fn is_of_captures(buffer: Buffer) -> bool {
     let of_tls = buffer.apps() == [App::Tls] && buffer != Buffer::TlsSni;
-    of_tls || matches!(buffer, Buffer::DnsQuery)
+    of_tls || matches!(buffer, Buffer::DnsQuery | Buffer::Event)
 }
 
 fn doors(rule: &Rule) -> Result<Vec<&'static str>, String> {
@@ -257,6 +258,26 @@ fn number(bytes: &Bytes) -> String {
     }
 }
 
+/// A condition on the flow.
+fn condition(condition: &Condition) -> String {
+    match condition {
+        Condition::App { apps, is_negated } => {
+            let names: Vec<&str> = apps.iter().map(|app| app.name()).collect();
+            let not = if *is_negated { "not " } else { "" };
+            format!("needs the protocol {not}{}", names.join(" or "))
+        }
+        Condition::Stream { side, size: bytes } => {
+            let side = match side {
+                StreamSide::One(Direction::ToServer) => "the client's stream",
+                StreamSide::One(Direction::ToClient) => "the server's stream",
+                StreamSide::Both => "both streams",
+                StreamSide::Either => "either stream",
+            };
+            format!("needs {side} with {} bytes", size(*bytes))
+        }
+    }
+}
+
 fn size(size: Sizes) -> String {
     match size {
         Sizes::Compared(by, value) => format!("{} {value}", order(by)),
@@ -279,6 +300,11 @@ const fn order(order: Order) -> &'static str {
 
 fn threshold(threshold: &Threshold) -> String {
     let Threshold { count, seconds, .. } = threshold;
+    let of_ports = match threshold.unique {
+        None => "",
+        Some(Port::Source) => ", each of another source port",
+        Some(Port::Target) => ", each to another destination port",
+    };
     let by = match threshold.track {
         Track::Rule => "",
         Track::Source => " for each source",
@@ -287,7 +313,7 @@ fn threshold(threshold: &Threshold) -> String {
         Track::Either => " for either address",
         Track::Flow => " for each flow",
     };
-    match threshold.rate {
+    let text = match threshold.rate {
         Rate::Limit => format!("at most {count} alerts in {seconds} s{by}"),
         Rate::Threshold => format!("an alert each {count} matches in {seconds} s{by}"),
         Rate::Both => format!("one alert in {seconds} s, after {count} matches{by}"),
@@ -295,7 +321,11 @@ fn threshold(threshold: &Threshold) -> String {
             format!("an alert at {count} matches, then each time they are {factor} times as many{by}")
         }
         Rate::Filter => format!("matches only after {count} matches in {seconds} s{by}"),
+        Rate::Change { action, seconds: on } => {
+            format!("{} for {on} s, after more than {count} matches in {seconds} s{by}", action.name())
+        }
         Rate::Suppress if threshold.addresses.is_some() => format!("no alerts{by}, for some addresses"),
         Rate::Suppress => "no alerts".into(),
-    }
+    };
+    text + of_ports
 }

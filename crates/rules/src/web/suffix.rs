@@ -37,7 +37,7 @@ impl Suffixes {
     }
 
     /// Whether a name in lower case is a public suffix.
-    pub(super) fn has(&self, name: &[u8]) -> bool {
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
         let Some((first, above)) = name.iter().position(|&byte| byte == b'.').map(|at| (&name[..at], &name[at + 1..]))
         else {
             return true;

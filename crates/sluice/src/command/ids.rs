@@ -99,7 +99,7 @@ fn lint(args: &IdsLint) -> Result<ExitCode, Failure> {
         println!(
             "{:#}",
             json!({
-                "rules": census.rules, "active": census.active, "idle": census.idle, "skipped": census.skipped,
+                "rules": census.rules, "active": census.active, "snort3": census.snort3, "idle": census.idle, "skipped": census.skipped,
                 "refused": census.refused, "repeated": census.repeated, "always": census.always, "problems": problems,
             })
         );
@@ -107,6 +107,9 @@ fn lint(args: &IdsLint) -> Result<ExitCode, Failure> {
     }
     set.problems().iter().for_each(|problem| println!("{problem}"));
     println!("{} rules, {} of them active", census.rules, census.active);
+    if census.snort3 > 0 {
+        println!("{} are read as rules of Snort 3", census.snort3);
+    }
     println!(
         "{} are tried each time, since no text selects them; {} have another revision",
         census.always, census.repeated

@@ -18,6 +18,14 @@ const FILES_MAX: usize = 10_000;
 const DATA_FILES_MAX: usize = 1000;
 const DATA_BYTES_MAX: u64 = 64 << 20;
 
+/// Public suffixes as the system has them (Debian's `publicsuffix`), and their name among the files beside rules.
+const SUFFIXES_PATH: &str = "/usr/share/publicsuffix/public_suffix_list.dat";
+const SUFFIXES_NAME: &str = "public_suffix_list.dat";
+/// Words of rules that name files: data sets, and lists of digests.
+const DATA: [&[u8]; 3] = [b"data", b"filemd5", b"filesha"];
+/// Keywords that ask for them.
+const DOMAINS: [&[u8]; 2] = [b"domain;", b"tld;"];
+
 /// `[ids]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -195,9 +203,17 @@ impl IdsSettings {
         let file_bytes_max = Limits::default().file_bytes_max as u64;
         let (mut rules, mut data) = (Vec::new(), Vec::new());
         let mut folders: Vec<PathBuf> = Vec::new();
-        for (name, bytes) in self.written()? {
+        let written = self.written()?;
+        let asks = |bytes: &[u8]| DOMAINS.iter().any(|word| bytes.windows(word.len()).any(|part| part == *word));
+        if written.iter().any(|(_, bytes)| asks(bytes))
+            && let Ok(list) = read(Path::new(SUFFIXES_PATH), DATA_BYTES_MAX)
+        {
+            data.push((SUFFIXES_NAME.into(), list));
+        }
+        for (name, bytes) in written {
             let folder = above(Path::new(&*name));
-            if bytes.windows(4).any(|four| four == b"data") && !folders.iter().any(|known| known == folder) {
+            let asks = DATA.iter().any(|word| bytes.windows(word.len()).any(|part| part == *word));
+            if asks && !folders.iter().any(|known| known == folder) {
                 data_files(folder, &mut data);
                 folders.push(folder.into());
             }
@@ -295,7 +311,10 @@ fn data_files(folder: &Path, data: &mut Vec<(Box<str>, Vec<u8>)>) {
     let Ok(entries) = folder.read_dir() else { return };
     for entry in entries.flatten().take(DATA_FILES_MAX) {
         let path = entry.path();
-        let is_data = matches!(path.extension().and_then(|end| end.to_str()), Some("lst" | "csv" | "list" | "txt"));
+        let is_data = matches!(
+            path.extension().and_then(|end| end.to_str()),
+            Some("lst" | "csv" | "list" | "txt" | "md5" | "sha1" | "sha256")
+        );
         if is_data && let (Some(name), Ok(bytes)) = (entry.file_name().to_str(), read(&path, DATA_BYTES_MAX)) {
             data.push((name.into(), bytes));
         }
