@@ -1,10 +1,12 @@
 //! A flow with the readers of its streams and of its protocol, and what is told of it.
 
-use super::super::buffer::{App, Buffer, Direction};
+use super::super::buffer::{App, Direction};
 use super::super::flow::{Desk, Flow, Site, Tuple};
 use super::super::rule::Transport;
-use super::super::transaction::Transaction;
-use super::http::{Http, Ways};
+use super::dns::{self, Dns};
+use super::exchange::Ways;
+use super::http::Http;
+use super::http2::{self, Http2};
 use super::packet::{ACK, Carried, FIN, Packet, RST, SYN};
 use super::record::{Anomaly, Content, End, Layer, Log, State, Summary};
 use super::smtp::Smtp;
@@ -15,7 +17,6 @@ use super::tls::Tls;
 const HEAD_BYTES: usize = 64;
 /// Bytes of one side that are kept until the answer tells their protocol.
 const UNCLEAR_BYTES_MAX: usize = 4 << 10;
-const DNS_PORT: u16 = 53;
 /// Seconds of silence after which a flow has ended: one that is closed, one that is not established, one that is.
 const CLOSED_SECONDS: u64 = 2;
 const NEW_SECONDS: u64 = 60;
@@ -58,8 +59,10 @@ enum Reader {
     /// The first bytes may be those of several protocols; the answer tells.
     Unclear,
     Http(Box<Http>),
+    Http2(Box<Http2>),
     Smtp(Box<Smtp>),
     Tls(Box<Tls>),
+    Dns(Box<Dns>),
     None,
 }
 
@@ -70,7 +73,11 @@ fn side(direction: Direction) -> usize {
 impl Conversation {
     /// One that begins with a packet at this time.
     pub fn new(tuple: Tuple, number: u64, micros: u64, site: &mut Site) -> Conversation {
-        let app = (tuple.transport == Transport::Udp && tuple.server.1 == DNS_PORT).then_some(App::Dns);
+        let app = match tuple.transport {
+            Transport::Udp if tuple.server.1 == dns::PORT => Some(App::Dns),
+            Transport::Udp => Some(App::Other),
+            Transport::Tcp => None,
+        };
         Conversation {
             tuple,
             flow: Flow::new(tuple, app, site),
@@ -104,8 +111,10 @@ impl Conversation {
     pub fn held_bytes(&self) -> u64 {
         let of_app = match &self.app {
             Reader::Http(http) => http.held_bytes(),
+            Reader::Http2(http) => http.held_bytes(),
             Reader::Smtp(smtp) => smtp.held_bytes(),
             Reader::Tls(tls) => tls.held_bytes(),
+            Reader::Dns(dns) => dns.held_bytes(),
             Reader::Unknown | Reader::Unclear | Reader::None => self.head.len() + self.answer.len(),
         };
         let waiting: usize = self.streams.iter().map(Stream::waiting_bytes).sum();
@@ -197,7 +206,11 @@ impl Conversation {
                 }
                 self.head.extend_from_slice(bytes);
                 let head = &self.head;
-                if head.contains(&b'\n') || head.starts_with(&[22, 3]) || head.len() >= HEAD_BYTES {
+                let is_at_dns = self.tuple.server.1 == dns::PORT;
+                let is_early = is_at_dns && head.len() < dns::TELLING_BYTES;
+                let is_asked = is_at_dns && dns::is_message(head);
+                let tells = head.contains(&b'\n') || head.starts_with(&[22, 3]) || head.len() >= HEAD_BYTES;
+                if !is_early && (is_asked || tells) {
                     self.begin(direction, desk);
                 }
             }
@@ -235,6 +248,9 @@ impl Conversation {
         let (head, answer) = (std::mem::take(&mut self.head), std::mem::take(&mut self.answer));
         if !is_possible || is_late {
             self.app = Reader::None;
+            if self.flow.app().is_none() {
+                self.flow.set_app(App::Other);
+            }
             return;
         }
         let (app, reader) = match direction {
@@ -251,8 +267,10 @@ impl Conversation {
         let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
         match &mut self.app {
             Reader::Http(http) => http.feed(direction, bytes, &mut ways),
+            Reader::Http2(http) => http.feed(direction, bytes, &mut ways),
             Reader::Smtp(smtp) if direction == Direction::ToServer => smtp.feed(bytes, &mut ways),
             Reader::Tls(tls) => tls.feed(direction, bytes, &mut ways),
+            Reader::Dns(dns) if direction == Direction::ToServer => dns.feed(bytes, &mut ways),
             _ => {}
         }
         let tunnelled = match &mut self.app {
@@ -261,6 +279,17 @@ impl Conversation {
         };
         if let Some(pending) = tunnelled {
             self.enter_tunnel(pending, desk);
+        }
+        let upgraded = match &mut self.app {
+            Reader::Http(http) => http.upgraded(),
+            _ => None,
+        };
+        if let Some((exchange, pending)) = upgraded {
+            self.flow.set_app(App::Http2);
+            self.app = Reader::Http2(Box::new(Http2::upgraded(*exchange)));
+            for (direction, bytes) in [Direction::ToServer, Direction::ToClient].into_iter().zip(pending) {
+                self.read(direction, &bytes, desk);
+            }
         }
         let handshake = match &mut self.app {
             Reader::Smtp(smtp) => smtp.handshake(),
@@ -314,12 +343,17 @@ impl Conversation {
             Direction::ToClient if bytes.starts_with(b"* OK") => (App::Imap, Reader::None),
             Direction::ToClient if bytes.starts_with(b"HTTP/") => (App::Http, Reader::Http(Box::default())),
             Direction::ToServer if bytes.starts_with(&[22, 3]) => (App::Tls, Reader::Tls(Box::default())),
-            Direction::ToServer if bytes.starts_with(b"SSH-") => return Reader::None,
+            Direction::ToServer if port == dns::PORT && dns::is_message(bytes) => {
+                (App::Dns, Reader::Dns(Box::default()))
+            }
+            _ if bytes.starts_with(b"SSH-") => (App::Ssh, Reader::None),
+            Direction::ToServer if bytes.starts_with(http2::MAGIC) => (App::Http2, Reader::Http2(Box::default())),
+            Direction::ToClient if http2::is_greeting(bytes) => (App::Http2, Reader::Http2(Box::default())),
             Direction::ToServer if word > 0 && bytes.get(word).is_some_and(|byte| matches!(byte, b' ' | b'\t')) => {
                 (App::Http, Reader::Http(Box::default()))
             }
             Direction::ToServer => return Reader::Unclear,
-            Direction::ToClient => return Reader::None,
+            Direction::ToClient => (App::Other, Reader::None),
         };
         self.flow.set_app(app);
         reader
@@ -328,14 +362,10 @@ impl Conversation {
     fn datagram(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
         self.flow.packet(direction, bytes, desk);
         self.flow.datagram(direction, bytes, desk);
-        if self.tuple.server.1 != DNS_PORT || direction != Direction::ToServer {
+        if self.tuple.server.1 != dns::PORT || direction != Direction::ToServer {
             return;
         }
-        let mut transaction = Transaction::new();
-        for name in questions(bytes) {
-            transaction.fill(desk.rules, direction, Buffer::DnsQuery, &name);
-        }
-        self.flow.end(&mut transaction, direction, desk);
+        dns::ask(bytes, &mut Ways { flow: &mut self.flow, desk, log: &mut self.log });
     }
 
     fn tell_gap(&mut self, direction: Direction) {
@@ -359,6 +389,7 @@ impl Conversation {
         let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
         match &mut self.app {
             Reader::Http(http) => http.finish(&mut ways),
+            Reader::Http2(http) => http.finish(&mut ways),
             Reader::Smtp(smtp) => smtp.finish(&mut ways),
             Reader::Tls(tls) => tls.finish(&mut ways),
             _ => {}
@@ -397,32 +428,4 @@ impl Conversation {
             _ => State::Closing,
         }
     }
-}
-
-/// The names in the questions of a DNS message.
-fn questions(message: &[u8]) -> Vec<Vec<u8>> {
-    let count = message.get(4..6).map_or(0, |pair| u16::from_be_bytes([pair[0], pair[1]]));
-    let (mut names, mut at) = (Vec::new(), 12);
-    for _ in 0..count.min(16) {
-        let mut name: Vec<u8> = Vec::new();
-        loop {
-            let Some(&length) = message.get(at) else { return names };
-            at += 1;
-            match length {
-                0 => break,
-                1..=63 => {
-                    let Some(label) = message.get(at..at + usize::from(length)) else { return names };
-                    if !name.is_empty() {
-                        name.push(b'.');
-                    }
-                    name.extend_from_slice(label);
-                    at += usize::from(length);
-                }
-                _ => return names,
-            }
-        }
-        names.push(name);
-        at += 4;
-    }
-    names
 }

@@ -1,6 +1,9 @@
-//! The head of a message of HTTP: its first line and its fields.
+//! The head of a message of HTTP: its first line, its fields, and the buffers that they fill.
 
 use std::sync::Arc;
+
+use super::super::buffer::{Buffer, Direction};
+use super::uri;
 
 /// Bytes of a response that tell whether it has a head.
 const STATUS_LINE_BYTES: usize = 64;
@@ -16,6 +19,17 @@ impl Head {
     /// The head for a record.
     pub fn told(&self) -> Arc<flow::Head> {
         Arc::new(flow::Head { line: self.first.as_slice().into(), fields: self.raw.as_slice().into() })
+    }
+
+    /// The head of a message of HTTP/2 for a record: with its host, and without the other pseudo-header fields.
+    pub fn told_without_pseudo(&self) -> Arc<flow::Head> {
+        let lines = self.fields.iter().filter_map(|(name, value)| match &name[..] {
+            b":authority" => Some([b"host: ", &value[..], b"\r\n"].concat()),
+            [b':', ..] => None,
+            _ => Some([name, &b": "[..], value, b"\r\n"].concat()),
+        });
+        let fields: Vec<u8> = lines.flatten().collect();
+        Arc::new(flow::Head { line: self.first.as_slice().into(), fields: fields.into() })
     }
 
     pub fn field(&self, name: &[u8]) -> Option<&[u8]> {
@@ -51,4 +65,140 @@ pub(super) fn is_bare(pending: &[u8], is_ended: bool) -> bool {
     let is_whole = is_ended || line.len() == STATUS_LINE_BYTES || line.contains(&b'\n');
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
     is_whole && memchr::memmem::find(&line.to_ascii_uppercase(), b"HTTP/").is_none()
+}
+
+/// Fills what a request has, its first line and its fields as they are on the wire.
+pub(in crate::ids) fn fill_request(line: &[u8], fields: &[u8], fill: &mut dyn FnMut(Buffer, &[u8])) {
+    request_head(&Head { first: line.to_vec(), fields: joined(fields), raw: fields.to_vec() }, fill);
+}
+
+/// Fills what a response has.
+pub(in crate::ids) fn fill_response(line: &[u8], fields: &[u8], fill: &mut dyn FnMut(Buffer, &[u8])) {
+    response_head(&Head { first: line.to_vec(), fields: joined(fields), raw: fields.to_vec() }, fill);
+}
+
+pub(super) fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let (method, target, protocol) = request_line(&head.first);
+    fill(Buffer::Method, method);
+    fill(Buffer::UriRaw, target);
+    if method != b"CONNECT" {
+        fill(Buffer::Uri, &uri::normalised(target));
+    }
+    fill(Buffer::RequestLine, &head.first);
+    fill(Buffer::Protocol, protocol);
+    // A URL inside a query or a path is not the target.
+    let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let scheme = memchr::memmem::find(target, b"://").filter(|at| target[..*at].iter().all(is_of_scheme));
+    let of_target = scheme.map(|at| &target[at + 3..]);
+    let of_target = of_target.or((method == b"CONNECT").then_some(target));
+    let of_target = of_target.and_then(|rest| rest.split(|byte| matches!(byte, b'/' | b'?')).next());
+    // A login stands in front of the host.
+    let authority = of_target.or(head.field(b":authority"));
+    let authority = authority.and_then(|authority| authority.rsplit(|&byte| byte == b'@').next());
+    if let Some(host) = authority.or(head.field(b"host")) {
+        let name = host
+            .iter()
+            .rposition(|&byte| byte == b':')
+            .filter(|at| !host[*at..].contains(&b']'))
+            .map_or(host, |at| &host[..at]);
+        fill(Buffer::Host, &name.to_ascii_lowercase());
+        fill(Buffer::HostRaw, host);
+    }
+    common(head, Direction::ToServer, fill);
+}
+
+pub(super) fn response_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let mut words = head.first.splitn(3, |&byte| byte == b' ');
+    let (protocol, status) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    fill(Buffer::ResponseLine, &head.first);
+    fill(Buffer::Protocol, protocol);
+    fill(Buffer::StatCode, status);
+    fill(Buffer::StatMsg, words.next().unwrap_or_default());
+    common(head, Direction::ToClient, fill);
+}
+
+/// Fields whose lines may be folded anywhere, even in front of the colon. Fields that say how a body is framed count where they
+/// look folded, too: some readers see them.
+fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    for line in raw.split(|byte| matches!(byte, b'\r' | b'\n')).filter(|line| !line.is_empty()) {
+        let has_colon = line.contains(&b':');
+        let is_blank_first = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+        // Any other line without a colon is no part of the field before it.
+        let is_value = !has_colon && lines.last().is_some_and(|before| is_open_framing(before));
+        let looks_folded = is_blank_first || is_value;
+        let is_framing = |name: &&[u8]| {
+            let Some((first, rest)) = line.trim_ascii().split_at_checked(name.len()) else { return false };
+            let rest = rest.trim_ascii_start();
+            first.eq_ignore_ascii_case(name) && (rest.is_empty() || rest.starts_with(b":"))
+        };
+        let frames = FRAMING.iter().any(is_framing);
+        match lines.last_mut().filter(|_| looks_folded && !frames) {
+            Some(before) => before.extend_from_slice(line),
+            None => lines.push(line.to_vec()),
+        }
+    }
+    let field = |line: Vec<u8>| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let name: Vec<u8> = line[..colon].iter().copied().filter(|byte| *byte != 0).collect();
+        Some((name.trim_ascii().to_vec(), line[colon + 1..].trim_ascii().to_vec()))
+    };
+    lines.into_iter().filter_map(field).collect()
+}
+
+/// Whether a line says how a body is framed and has no value.
+fn is_open_framing(line: &[u8]) -> bool {
+    let name = line.trim_ascii().strip_suffix(b":").map(<[u8]>::trim_ascii_end);
+    name.is_some_and(|name| FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known)))
+}
+
+const FRAMING: &[&[u8]] = &[b"transfer-encoding", b"content-encoding", b"content-length"];
+
+/// Fields, those of one name joined.
+pub(super) fn joined(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for (name, value) in lenient_fields(raw) {
+        match all.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            Some((_, before)) => {
+                before.extend_from_slice(b", ");
+                before.extend_from_slice(&value);
+            }
+            None => all.push((name, value)),
+        }
+    }
+    all
+}
+
+pub(super) fn length(head: &Head) -> Option<u64> {
+    let value = head.field(b"content-length")?;
+    let value = value.split(|&byte| byte == b',').next()?.trim_ascii();
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// Fills what both sides have.
+fn common(head: &Head, direction: Direction, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let cookie: &[u8] = if direction == Direction::ToServer { b"cookie" } else { b"set-cookie" };
+    let (mut lines, mut names) = (Vec::new(), b"\r\n".to_vec());
+    let each = if direction == Direction::ToServer { Buffer::RequestHeader } else { Buffer::ResponseHeader };
+    for (name, value) in &head.fields {
+        let line = [name, &b": "[..], value].concat();
+        fill(each, &line);
+        names.extend([&name[..], b"\r\n"].concat());
+        match Buffer::of_field(name).filter(|buffer| !matches!(buffer, Buffer::Host | Buffer::Cookie)) {
+            Some(buffer) => fill(buffer, value),
+            None if name.eq_ignore_ascii_case(cookie) => {
+                fill(Buffer::Cookie, value);
+                continue;
+            }
+            None => {}
+        }
+        lines.extend([&line[..], b"\r\n"].concat());
+    }
+    names.extend(b"\r\n");
+    if !head.fields.is_empty() {
+        fill(Buffer::Header, &lines);
+        fill(Buffer::HeaderNames, &names);
+    }
+    fill(Buffer::HeaderRaw, &head.raw);
+    fill(Buffer::Start, &[&head.first[..], b"\r\n", &head.raw].concat());
 }

@@ -1,13 +1,17 @@
 //! A host of rules for captures and for packets as they come: packets become flows, flows become messages, and rules are tried on them.
 //!
 //! Its readers of HTTP, SMTP, DNS and TLS serve rules alone, and read what peers of rules read; so they stand here and not in `proto`,
-//! whose halves are strict because they decide on traffic. It does not look into fragments and HTTP/2, and believes checksums.
+//! whose halves are strict because they decide on traffic. It believes checksums.
 
 mod coding;
 mod conversation;
+mod dns;
+mod exchange;
 mod faults;
+mod fragments;
 mod head;
 mod http;
+mod http2;
 mod observer;
 mod packet;
 mod parts;
@@ -21,7 +25,7 @@ mod uri;
 use super::flow::Peer;
 use super::rule::Transport;
 use super::set::RuleSet;
-pub(super) use http::{fill_request, fill_response};
+pub(super) use head::{fill_request, fill_response};
 pub use observer::{Meter, Observer};
 pub use packet::Link;
 pub use record::{Anomaly, Content, End, Exchange, File, Handshake, Layer, Mail, Message, Record, State, Summary};

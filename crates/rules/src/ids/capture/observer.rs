@@ -12,7 +12,8 @@ use super::super::rule::Transport;
 use super::super::set::RuleSet;
 use super::Seen;
 use super::conversation::Conversation;
-use super::packet::{self, ACK, Carried, Link, Packet, SYN};
+use super::fragments::Fragments;
+use super::packet::{self, ACK, Carried, Link, Packet, Read, SYN};
 use super::record::{Content, End, Record};
 
 /// Flows at a time.
@@ -39,6 +40,7 @@ pub struct Observer<'r> {
     /// The balance of the meter at the beginning.
     base: isize,
     flows: HashMap<Key, Conversation>,
+    fragments: Fragments,
     seen: Vec<Seen>,
     records: Vec<Record>,
     turn: u64,
@@ -56,6 +58,7 @@ impl<'r> Observer<'r> {
             base: meter.map_or(0, |meter| (meter.balance)()),
             site: Site::default(),
             flows: HashMap::new(),
+            fragments: Fragments::default(),
             seen: Vec::new(),
             records: Vec::new(),
             turn: 0,
@@ -68,7 +71,19 @@ impl<'r> Observer<'r> {
     /// Takes a packet that came at a time in microseconds; whether it is one that is followed.
     pub fn packet(&mut self, micros: u64, link: Link, bytes: &[u8]) -> bool {
         self.micros = micros;
-        let Some(packet) = packet::read(link, bytes) else { return false };
+        packet::read(link, bytes).is_some_and(|read| self.take(read, bytes.len(), micros))
+    }
+
+    /// Takes a packet of so many bytes, or a part of one.
+    fn take(&mut self, read: Read<'_>, bytes: usize, micros: u64) -> bool {
+        let packet = match read {
+            Read::Whole(packet) => packet,
+            Read::Part(part) => {
+                let Some(whole) = self.fragments.take(&part, micros) else { return true };
+                let read = packet::joined(part.key, &whole, part.depth);
+                return read.is_some_and(|read| self.take(read, whole.len(), micros));
+            }
+        };
         self.turn += 1;
         let (key, direction) = self.place(&packet);
         if !self.flows.contains_key(&key) {
@@ -77,7 +92,7 @@ impl<'r> Observer<'r> {
         let Some(conversation) = self.flows.get_mut(&key) else { return false };
         conversation.turn = self.turn;
         let mut desk = Desk { rules: self.rules, site: &mut self.site, now_ms: micros / 1000 };
-        conversation.packet(direction, &packet, bytes.len(), micros, &mut desk);
+        conversation.packet(direction, &packet, bytes, micros, &mut desk);
         collect(conversation, micros, &mut self.seen, &mut self.records);
         while self.holds_too_much() && !self.flows.is_empty() {
             self.shed(|flow| u64::MAX - flow.held_bytes());

@@ -1,9 +1,11 @@
 //! Segments and datagrams in captured packets: Ethernet with VLANs, raw IP, Linux cooked and loopback links; IPv4 and IPv6, also in
 //! tunnels of IP and GRE.
 //!
-//! Fragments, other tunnels and bad checksums are not looked into.
+//! Other tunnels and bad checksums are not looked into. Fragments are told as they are.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::fragments::{Fragment, Key};
 
 /// The type of a link, as captures number them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +30,16 @@ pub(super) enum Carried<'a> {
     Datagram(&'a [u8]),
 }
 
+/// A packet, or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Read<'a> {
+    Whole(Packet<'a>),
+    Part(Fragment<'a>),
+}
+
 /// Heads of IP within each other.
 const TUNNELS_MAX: u8 = 4;
+const EXTENSIONS_MAX: usize = 8;
 
 pub(super) const FIN: u8 = 1;
 pub(super) const SYN: u8 = 2;
@@ -37,7 +47,7 @@ pub(super) const RST: u8 = 4;
 pub(super) const ACK: u8 = 16;
 
 /// Reads a packet; none where it carries nothing that is followed.
-pub(super) fn read(link: Link, bytes: &[u8]) -> Option<Packet<'_>> {
+pub(super) fn read(link: Link, bytes: &[u8]) -> Option<Read<'_>> {
     match link.0 {
         1 => ethernet(bytes, 0),
         0 | 108 => internet(bytes.get(4..)?, 0),
@@ -52,7 +62,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn ethernet(bytes: &[u8], depth: u8) -> Option<Packet<'_>> {
+fn ethernet(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
     let mut at = 12;
     for _ in 0..3 {
         match half(bytes, at)? {
@@ -65,38 +75,70 @@ fn ethernet(bytes: &[u8], depth: u8) -> Option<Packet<'_>> {
     None
 }
 
-fn internet(bytes: &[u8], depth: u8) -> Option<Packet<'_>> {
+fn internet(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
     match bytes.first()? >> 4 {
         4 => {
             let head = usize::from(bytes[0] & 15) * 4;
             let total = usize::from(half(bytes, 2)?);
-            if head < 20 || half(bytes, 6)? & 0x3fff != 0 {
+            if head < 20 {
                 return None;
             }
             // Captures of machines that segment in hardware may say 0.
             let end = if total == 0 { bytes.len() } else { total.min(bytes.len()) };
             let of = |at: usize| Some(IpAddr::from(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?)));
-            carried(*bytes.get(9)?, bytes.get(head..end)?, [of(12)?, of(16)?], depth)
+            let (protocol, addresses, content) = (*bytes.get(9)?, [of(12)?, of(16)?], bytes.get(head..end)?);
+            let place = half(bytes, 6)?;
+            if place & 0x3fff == 0 {
+                return carried(protocol, content, addresses, depth);
+            }
+            let key = Key { addresses, number: u32::from(half(bytes, 4)?), protocol };
+            let (offset, is_last) = (usize::from(place & 0x1fff) * 8, place & 0x2000 == 0);
+            Some(Read::Part(Fragment { key, offset, is_last, bytes: content, depth }))
         }
         6 => {
             let of =
                 |at: usize| Some(IpAddr::from(Ipv6Addr::from(<[u8; 16]>::try_from(bytes.get(at..at + 16)?).ok()?)));
             let end = usize::from(half(bytes, 4)?).saturating_add(40).min(bytes.len());
-            let (mut next, mut at) = (*bytes.get(6)?, 40);
-            for _ in 0..8 {
-                if !matches!(next, 0 | 43 | 60) {
-                    break;
-                }
-                (next, at) = (*bytes.get(at)?, at + (usize::from(*bytes.get(at + 1)?) + 1) * 8);
-            }
-            carried(next, bytes.get(at..end)?, [of(8)?, of(24)?], depth)
+            extended(*bytes.get(6)?, bytes.get(40..end)?, [of(8)?, of(24)?], depth)
         }
         _ => None,
     }
 }
 
+/// Reads the content of a packet of IPv6 behind its extensions.
+fn extended(mut next: u8, bytes: &[u8], addresses: [IpAddr; 2], depth: u8) -> Option<Read<'_>> {
+    let mut at = 0;
+    for _ in 0..EXTENSIONS_MAX {
+        match next {
+            0 | 43 | 60 => (next, at) = (*bytes.get(at)?, at + (usize::from(*bytes.get(at + 1)?) + 1) * 8),
+            44 => {
+                let place = half(bytes, at + 2)?;
+                let number = u32::from_be_bytes(bytes.get(at + 4..at + 8)?.try_into().ok()?);
+                (next, at) = (*bytes.get(at)?, at + 8);
+                // One fragment may be all of the packet.
+                if place & 0xfff9 != 0 {
+                    let key = Key { addresses, number, protocol: next };
+                    let (offset, is_last) = (usize::from(place & 0xfff8), place & 1 == 0);
+                    return Some(Read::Part(Fragment { key, offset, is_last, bytes: bytes.get(at..)?, depth }));
+                }
+            }
+            _ => break,
+        }
+    }
+    carried(next, bytes.get(at..)?, addresses, depth)
+}
+
+/// Reads the content of a packet that was put together, which counts as one more head around what is in it.
+pub(super) fn joined(key: Key, bytes: &[u8], depth: u8) -> Option<Read<'_>> {
+    let depth = depth.checked_add(1).filter(|depth| *depth <= TUNNELS_MAX)?;
+    match key.addresses[0] {
+        IpAddr::V4(_) => carried(key.protocol, bytes, key.addresses, depth),
+        IpAddr::V6(_) => extended(key.protocol, bytes, key.addresses, depth),
+    }
+}
+
 /// Reads the content of a packet of IP: a segment, a datagram, or another packet.
-fn carried(protocol: u8, bytes: &[u8], [source, target]: [IpAddr; 2], depth: u8) -> Option<Packet<'_>> {
+fn carried(protocol: u8, bytes: &[u8], [source, target]: [IpAddr; 2], depth: u8) -> Option<Read<'_>> {
     let carried = match protocol {
         6 => {
             let head = usize::from(bytes.get(12)? >> 4) * 4;
@@ -111,11 +153,11 @@ fn carried(protocol: u8, bytes: &[u8], [source, target]: [IpAddr; 2], depth: u8)
         47 if depth < TUNNELS_MAX => return encapsulated(bytes, depth + 1),
         _ => return None,
     };
-    Some(Packet { source: (source, half(bytes, 0)?), target: (target, half(bytes, 2)?), carried })
+    Some(Read::Whole(Packet { source: (source, half(bytes, 0)?), target: (target, half(bytes, 2)?), carried }))
 }
 
 /// The packet in one of GRE (RFC 2784, RFC 2890), that of version 1 and with routes left out.
-fn encapsulated(bytes: &[u8], depth: u8) -> Option<Packet<'_>> {
+fn encapsulated(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
     let flags = half(bytes, 0)?;
     if flags & 0x4007 != 0 {
         return None;
@@ -147,11 +189,12 @@ mod tests {
         (segment[12], segment[13]) = (0x50, ACK);
         segment[20..].copy_from_slice(b"text");
         let plain = around(6, &segment);
-        let wanted = internet(&plain, 0).expect("a segment");
+        let Some(Read::Whole(segment)) = internet(&plain, 0) else { panic!("no segment") };
         assert!(
-            matches!(wanted.carried, Carried::Segment { bytes: b"text", .. }) && wanted.source.1 == 1,
-            "{wanted:?}"
+            matches!(segment.carried, Carried::Segment { bytes: b"text", .. }) && segment.source.1 == 1,
+            "{segment:?}"
         );
+        let wanted = Read::Whole(segment);
         let bridged = [&[0x20, 0, 0x65, 0x58, 0, 0, 0, 7][..], &[2; 12], &[8, 0], &plain].concat();
         let routed = [&[0, 0, 8, 0][..], &plain].concat();
         for (protocol, content) in [(4, &plain), (47, &bridged), (47, &routed)] {

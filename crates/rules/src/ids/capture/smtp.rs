@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::buffer::{Buffer, Direction};
 use super::super::transaction::Transaction;
-use super::http::Ways;
+use super::exchange::Ways;
 use super::parts::{Event, Parts};
 use super::record::{Content, File, Mail, Message};
 

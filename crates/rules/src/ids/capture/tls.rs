@@ -3,7 +3,7 @@
 use super::super::buffer::Direction;
 use super::super::handshake::{self, Offer};
 use super::super::transaction::Transaction;
-use super::http::Ways;
+use super::exchange::Ways;
 use super::record::{Content, Handshake};
 
 /// Bytes of handshake of one side that wait for the end of a message.
