@@ -219,7 +219,7 @@ fn options_that_test_nothing_leave_a_rule_as_it_is() {
 fn keywords_of_what_nothing_here_speaks_load() {
     let keywords = "ip.src; dataset:isset,bad,type ipv4,load bad.lst|tls.cert_chain_len:>4|ssh.hassh.server; content:\"x\"|\
         iprep:any,Bad,>,10|dns.opcode:4|tcpv4-csum:1|pktvar:a,\"b\"|mqtt.publish.topic; content:\"x\"|http_num_cookies:1|\
-        http2.header_name; content:\"x\"|enable:no|flow.elephant|ldap.request.operation:1|entropy:value >= 4";
+        http2.frametype:GOAWAY|enable:no|flow.elephant|ldap.request.operation:1|entropy:value >= 4";
     let mut rules = String::new();
     for (sid, options) in (1..).zip(keywords.split('|')) {
         rules += &format!("alert ip any any -> any any ({options}; sid:{sid};)\n");

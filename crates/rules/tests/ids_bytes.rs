@@ -1,6 +1,6 @@
-//! Tests of numbers and places in bytes, as Suricata 7.0.10 has them.
+//! Tests of numbers and places in bytes and of derived buffers, as Suricata 7.0.10 has them.
 
-use crate::ids::{conversation_bytes, counts, set};
+use crate::ids::{conversation, conversation_bytes, counts, set};
 
 const BODY: &[u8] = b"\x00\x05abcde|len=0012;hex=1f;oct=017|\xff\xfe\x01\x02\x03\x04|AAAABBBBCCCC tail";
 
@@ -83,17 +83,122 @@ const OTHERS: &[&str] = &[
     r#"content:"hex="; byte_jump:2,0,relative,string,hex; content:"AAAA"; distance:-10;"#,
 ];
 
-#[test]
-fn numbers_and_places_are_those_of_suricata() {
-    let capture = conversation_bytes(9999, &[BODY], 1400);
-    let all = MATCHING.iter().map(|options| (options, 1)).chain(OTHERS.iter().map(|options| (options, 0)));
+/// A request and its response.
+const EXCHANGE: [&str; 2] = [
+    "GET /Ab%20c/Long+path?q=aGVsbG8= HTTP/1.1\r\nHost: WWW.Shop.example.co.uk\r\nUser-Agent:  Agent  One\tTwo \r\n\
+        X-Hex: abc\r\nReferer: http://a.test/x;y\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 12\r\nServer: Srv\r\n\r\nHello  World",
+];
+
+/// Options of rules that match them.
+const HTTP_MATCHING: &[&str] = &[
+    r#"http.uri; to_lowercase; content:"/ab c/long"; startswith;"#,
+    r#"http.uri; to_uppercase; content:"AGVSBG8="; endswith;"#,
+    r#"http.user_agent; compress_whitespace; content:"Agent One"; startswith;"#,
+    r#"http.user_agent; compress_whitespace; bsize:13;"#,
+    r#"http.user_agent; strip_whitespace; content:"AgentOneTwo"; startswith; endswith; bsize:11;"#,
+    r#"http.user_agent; bsize:14;"#,
+    r#"http.host; dotprefix; content:".example.co.uk"; endswith;"#,
+    r#"http.host; dotprefix; content:".www.shop.example.co.uk"; startswith; endswith;"#,
+    r#"http.host; content:"www.shop.example.co.uk"; startswith; endswith; bsize:22;"#,
+    r#"http.host; content:!"com"; endswith;"#,
+    r#"http.uri; to_sha256; bsize:32;"#,
+    r#"http.uri; to_sha1; bsize:20;"#,
+    r#"http.uri; to_md5; bsize:16;"#,
+    r#"http.user_agent; xor:"0d0e"; content:"L"; startswith;"#,
+    r#"http.uri.raw; url_decode; content:"/Ab c/Long path"; startswith;"#,
+    r#"http.uri; pcrexform:"q=(.*)$"; content:"aGVsbG8="; startswith; endswith;"#,
+    r#"http.uri; pcrexform:"q=(.*)$"; bsize:8;"#,
+    r#"http.uri; pcrexform:"none(.*)$"; content:"/Ab"; startswith;"#,
+    r#"http.uri; bsize:10<>40;"#,
+    r#"http.uri; bsize:<30;"#,
+    r#"http.uri; bsize:!5;"#,
+    r#"http.header; header_lowercase; content:"x-hex: abc";"#,
+    r#"http.header; content:"User-Agent: Agent";"#,
+    r#"http.request_header; content:"X-Hex: abc"; startswith; endswith;"#,
+    r#"http.request_header; content:"Host: "; startswith; content:"uk"; endswith;"#,
+    r#"http.request_header; to_lowercase; content:"x-hex: abc"; startswith; bsize:10;"#,
+    r#"http.response_header; content:"Server: Srv"; bsize:11;"#,
+    r#"http.referer; content:"http://a.test/x\;y"; startswith; endswith;"#,
+    r#"file.data; compress_whitespace; content:"Hello World"; bsize:11;"#,
+    r#"file.data; strip_whitespace; to_lowercase; content:"helloworld"; startswith; endswith;"#,
+    r#"file.data; to_lowercase; strip_whitespace; content:"helloworld"; isdataat:!1,relative;"#,
+    r#"file.data; content:"Hello"; startswith; content:"World"; distance:2; within:5; endswith;"#,
+    r#"file.data; content:"World"; content:"Hello"; distance:-12; within:5;"#,
+    r#"file.data; content:"Hello"; isdataat:!8,relative; isdataat:7,relative;"#,
+    r#"http.uri; content:"q="; base64_decode:relative; base64_data; content:"hello";"#,
+    r#"http.uri; content:"q="; base64_decode:bytes 4,relative; base64_data; content:"hel"; bsize:3;"#,
+    r#"http.uri; content:"Long"; depth:10;"#,
+    r#"http.uri; content:"Long"; offset:6; depth:4;"#,
+    r#"http.method; content:"GET"; http.uri; content:"c/"; content:"Long"; within:4;"#,
+    r#"http.header_names; content:"|0d 0a|User-Agent|0d 0a|X-Hex|0d 0a|";"#,
+    r#"http.header_names; content:!"Cookie";"#,
+    r#"http.start; content:"GET /Ab%20c"; startswith; content:"|0d 0a 0d 0a|"; endswith;"#,
+    r#"http.request_line; content:"HTTP/1.1"; endswith;"#,
+];
+
+/// Options of rules that do not.
+const HTTP_OTHERS: &[&str] = &[
+    r#"http.user_agent; bsize:15;"#,
+    r#"http.host; content:!"www"; startswith;"#,
+    r#"http.host; content:!"uk"; endswith;"#,
+    r#"http.uri; to_md5; content:"|00|";"#,
+    r#"http.uri; bsize:>=29;"#,
+    r#"http.uri; bsize:28<>30;"#,
+    r#"http.uri; bsize:29<>31;"#,
+    r#"http.uri; bsize:29;"#,
+    r#"urilen:29;"#,
+    r#"urilen:31,raw;"#,
+    r#"urilen:30<>32,raw;"#,
+    r#"http.header; content:"User-Agent:  Agent";"#,
+    r#"http.uri; content:"Long"; offset:7; depth:4;"#,
+    r#"http.content_type; content:!"x";"#,
+];
+
+/// Compares which rules match.
+fn compare(head: &str, capture: &[u8], matching: &[&str], others: &[&str]) {
+    let all = matching.iter().map(|options| (options, 1)).chain(others.iter().map(|options| (options, 0)));
     let mut different = Vec::new();
     for (options, wanted) in all {
-        let set = set(&format!("alert tcp any any -> any any ({options} sid:1;)"), &[]);
+        let set = set(&format!("alert {head} any any -> any any ({options} sid:1;)"), &[]);
         assert!(set.problems().is_empty(), "{options}: {:?}", set.problems());
-        if counts(&set, &capture).len() != wanted {
+        if counts(&set, capture).len() != wanted {
             different.push((wanted, options));
         }
     }
     assert!(different.is_empty(), "{different:#?}");
+}
+
+#[test]
+fn numbers_and_places_are_those_of_suricata() {
+    compare("tcp", &conversation_bytes(9999, &[BODY], 1400), MATCHING, OTHERS);
+}
+
+#[test]
+fn derived_buffers_are_those_of_suricata() {
+    compare("http", &conversation(80, &EXCHANGE, 1400), HTTP_MATCHING, HTTP_OTHERS);
+}
+
+#[test]
+fn a_text_that_its_transform_leaves_nowhere_is_an_error() {
+    for options in [
+        r#"http.uri; to_lowercase; content:"/Ab"; startswith;"#,
+        r#"http.uri; to_uppercase; content:"AB|63|";"#,
+        r#"http.uri; to_lowercase; strip_whitespace; content:"/Ab";"#,
+        r#"http.user_agent; strip_whitespace; content:"Agent One";"#,
+        r#"http.user_agent; compress_whitespace; content:"Agent  One";"#,
+        r#"http.uri; pcrexform:"q=.*$"; content:"/a";"#,
+    ] {
+        let set = set(&format!("alert http any any -> any any ({options} sid:1;)"), &[]);
+        assert_eq!(set.problems().len(), 1, "{options}");
+    }
+    for options in [
+        r#"http.uri; to_lowercase; content:"/Ab"; nocase;"#,
+        r#"http.uri; to_lowercase; url_decode; content:"/Ab";"#,
+        r#"http.uri; to_lowercase; content:!"/ab";"#,
+        r#"http.user_agent; compress_whitespace; content:"Agent One";"#,
+    ] {
+        let set = set(&format!("alert http any any -> any any ({options} sid:1;)"), &[]);
+        assert!(set.problems().is_empty(), "{options}: {:?}", set.problems());
+    }
 }

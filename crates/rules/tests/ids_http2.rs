@@ -50,6 +50,10 @@ fn streams_fill_the_buffers_of_http() {
         alert http any any -> any any (http.request_header; content:"x-own: yes"; bsize:10; sid:10;)
         alert http any any -> any any (http.protocol; content:"HTTP/2"; http.request_line; content:"POST /a%20b?c HTTP/2"; sid:11;)
         alert http1 any any -> any any (http.method; content:"POST"; sid:12;)
+        alert http2 any any -> any any (http2.header_name; content:"x-own"; bsize:5; sid:17;)
+        alert http any any -> any any (http.uri; content:"/a%20b?c"; http.host.raw; content:"User@Www.Test:8080"; bsize:18; sid:14;)
+        alert http any any -> any any (flow:to_client; http.header; content:"x-trailer: t|0d 0a|"; sid:15;)
+        alert http any any -> any any (http.response_header; content:"x-trailer: t"; bsize:12; sid:16;)
         alert http any any -> any any (http.header_names; content:"|0d 0a|:method|0d 0a|"; startswith; sid:13;)"#;
     let head = request("POST", "/a%20b?c");
     let (first, rest) = head.split_at(40);
@@ -80,7 +84,8 @@ fn streams_fill_the_buffers_of_http() {
     ];
     for size in [1, 7, 1400] {
         let found = numbers(rules, &[&client.concat(), &server.concat()], size);
-        let wanted: Vec<(u32, u32)> = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13].map(|sid| (sid, 1)).to_vec();
+        let wanted: Vec<(u32, u32)> =
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17].map(|sid| (sid, 1)).to_vec();
         assert_eq!(found, wanted, "{size}");
     }
 }
@@ -103,13 +108,14 @@ fn requests_of_one_connection_share_the_dynamic_table() {
 fn an_upgraded_request_is_answered_in_http2() {
     let rules = r#"alert http any any -> any any (http.uri; content:"/up"; http.stat_code; content:"200"; file.data; content:"body"; sid:1;)
         alert http any any -> any any (http.uri; content:"/up"; sid:2;)
-        alert http2 any any -> any any (http.uri; content:"/next"; sid:3;)"#;
+        alert http2 any any -> any any (http.uri; content:"/next"; sid:3;)
+        alert http2 any any -> any any (http.uri; content:"/up"; sid:4;)"#;
     let asked = b"GET /up HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAA\r\n\r\n";
     let switched = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";
     let answer = [&switched[..], SETTINGS, &frame(1, 4, 1, &[0x88]), &frame(0, 1, 1, b"body")].concat();
     let next = [PREFACE, SETTINGS, &frame(1, 5, 3, &request("GET", "/next"))].concat();
     for size in [1, 1400] {
-        assert_eq!(numbers(rules, &[asked, &answer, &next], size), [(1, 1), (2, 1), (3, 1)], "{size}");
+        assert_eq!(numbers(rules, &[asked, &answer, &next], size), [(1, 1), (2, 1), (3, 1), (4, 1)], "{size}");
     }
 }
 

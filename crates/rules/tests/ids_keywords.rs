@@ -96,6 +96,27 @@ fn a_rule_that_matches_often_passes_what_follows() {
 }
 
 #[test]
+fn rules_ask_for_the_transport_and_for_one_address() {
+    let rules = r#"alert ip any any -> any any (ip_proto:6; content:"hello"; sid:1;)
+        alert ip any any -> any any (ip_proto:!tcp; content:"hello"; sid:2;)
+        alert ip any any -> any any (ip_proto:>5; content:"hello"; sid:3;)
+        alert ip any any -> any any (ip_proto:icmp; content:"hello"; sid:4;)
+        alert tcp any any -> any any (sameip; content:"hello"; sid:5;)"#;
+    let capture = conversation(80, &[REQUEST, RESPONSE], 1400);
+    assert_eq!(numbers(rules, &capture), [1, 3]);
+    // Both ends have the address of the server.
+    let mut same = capture.clone();
+    for at in 0..same.len() - 4 {
+        if same[at..at + 4] == [10, 0, 0, 1] {
+            same[at + 3] = 2;
+        }
+    }
+    assert_eq!(numbers(rules, &same), [1, 3, 5]);
+    assert_eq!(set("alert ip any any -> any any (ip_proto:1; sid:1;)", &[]).census().idle.get("ip_proto"), Some(&1));
+    assert_eq!(set("alert ip any any -> any any (ip_proto:none; sid:1;)", &[]).problems().len(), 1);
+}
+
+#[test]
 fn digests_of_files_are_looked_up_in_lists() {
     // Digests of `hello`, the first with a comment.
     let lists: [(&str, &[u8]); 3] = [

@@ -230,12 +230,14 @@ buffers! {
     Event Both true ["an event"] None;
     /// A digest of a file. The name is no keyword.
     FileDigest Both true ["a digest of the file"] None;
+    /// The name of a field of HTTP/2.
+    Http2HeaderName Both true ["http2.header_name"] None;
 }
 
 impl Buffer {
     /// The bit that stands for it in a set of buffers.
     pub(super) fn bit(self) -> u64 {
-        const { assert!((Buffer::FileDigest as u32) < u64::BITS, "the last one has a bit") };
+        const { assert!((Buffer::Http2HeaderName as u32) < u64::BITS, "the last one has a bit") };
         1 << self as u32
     }
 
@@ -244,6 +246,7 @@ impl Buffer {
         let name = self.name();
         match name.split_once('.').map_or(name, |(family, _)| family) {
             "http" => &[App::Http, App::Http2],
+            "http2" => &[App::Http2],
             "tls" | "ja3" | "ja3s" | "ja4" => &[App::Tls],
             "dns" => &[App::Dns],
             "smtp" => &[App::Smtp],

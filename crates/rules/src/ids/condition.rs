@@ -1,9 +1,9 @@
-//! Options about a flow as a whole: its protocol, and how much its sides have sent.
+//! Options about a flow as a whole: its protocols, its addresses, and how much its sides have sent.
 
 use super::buffer::{App, Direction};
 use super::head;
 use super::lexer::{items, text};
-use super::rule::{Condition, StreamSide};
+use super::rule::{Condition, StreamSide, Transport};
 use super::values::sizes;
 
 /// Reads `app-layer-protocol`; none where it is about a protocol that nothing here speaks.
@@ -51,3 +51,28 @@ pub(super) fn stream(value: &[u8]) -> Result<Condition, String> {
     };
     Ok(Condition::Stream { side, size: sizes(&size)? })
 }
+
+/// Reads `ip_proto`; none where it means neither TCP nor UDP.
+pub(super) fn carried(value: &[u8]) -> Result<Option<Condition>, String> {
+    let value = text(value);
+    let name = value.trim_start_matches(['!', '<', '>', '=', ' ']).to_ascii_lowercase();
+    let number = NUMBERS.iter().find(|(known, _)| *known == name).map(|(_, number)| number.to_string());
+    let order = value.get(..value.len() - name.len()).unwrap_or_default();
+    let sizes = sizes(format!("{}{}", order.trim(), number.unwrap_or(name)).as_bytes())?;
+    let can_hold = [Transport::Tcp, Transport::Udp].into_iter().any(|transport| sizes.has(transport.number()));
+    Ok(can_hold.then_some(Condition::Carried(sizes)))
+}
+
+/// Protocols that IP carries.
+const NUMBERS: [(&str, u8); 10] = [
+    ("icmp", 1),
+    ("igmp", 2),
+    ("tcp", 6),
+    ("udp", 17),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+    ("ipv6-icmp", 58),
+    ("icmpv6", 58),
+    ("sctp", 132),
+];

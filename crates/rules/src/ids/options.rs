@@ -10,9 +10,9 @@ use super::keywords;
 use super::lexer::{Opt, items, negated, quoted, text};
 use super::limits::Limits;
 use super::rate;
-use super::rule::{BitVerb, Bits, Content, Order, Rule, Scope, Section, Sizes, Test, Value};
+use super::rule::{BitVerb, Bits, Condition, Content, Order, Rule, Scope, Section, Sizes, Test, Value};
 use super::sets::Sets;
-use super::transform::Transform;
+use super::transform::{Transform, excluding};
 use super::values::{self, Names, number};
 
 /// Why a rule does not load.
@@ -137,6 +137,11 @@ impl Options<'_, '_> {
                 Some(condition) => self.rule.conditions.push(condition),
                 None => _ = self.rule.idle.get_or_insert_with(|| name.into()),
             },
+            "ip_proto" => match condition::carried(value)? {
+                Some(condition) => self.rule.conditions.push(condition),
+                None => _ = self.rule.idle.get_or_insert_with(|| name.into()),
+            },
+            "sameip" => self.rule.conditions.push(Condition::SameAddress),
             "stream_size" => self.rule.conditions.push(condition::stream(value)?),
             "threshold" | "detection_filter" => {
                 self.rule.thresholds.push(rate::read(value, name == "detection_filter")?);
@@ -548,6 +553,15 @@ impl Options<'_, '_> {
                 Test::Content(content) => bounds(content).err(),
                 _ => None,
             });
+            let excluded = tests.iter().find_map(|test| match test {
+                Test::Content(content) if !content.is_negated && !content.is_caseless => {
+                    excluding(&section.transforms, &content.bytes)
+                }
+                _ => None,
+            });
+            if let Some(transform) = excluded {
+                return Err(("content", format!("is in nothing that {} makes", transform.name())));
+            }
             let is_unclear = tests.windows(2).any(|pair| match pair {
                 [Test::Pcre(pcre), next] => pcre.is_ungreedy && next.is_relative(),
                 _ => false,

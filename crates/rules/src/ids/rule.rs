@@ -16,6 +16,16 @@ pub enum Transport {
     Udp,
 }
 
+impl Transport {
+    /// Its number in IP.
+    pub(super) fn number(self) -> i64 {
+        match self {
+            Transport::Tcp => 6,
+            Transport::Udp => 17,
+        }
+    }
+}
+
 /// The head of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Head {
@@ -309,6 +319,10 @@ pub(super) enum Condition {
     App { apps: Vec<App>, is_negated: bool },
     /// The number of bytes of a stream. The opening of a connection counts one, as its sequence numbers do.
     Stream { side: StreamSide, size: Sizes },
+    /// The number of the protocol that IP carries.
+    Carried(Sizes),
+    /// Both addresses are one.
+    SameAddress,
 }
 
 /// The side whose bytes are counted.

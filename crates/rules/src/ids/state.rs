@@ -12,6 +12,11 @@ impl Flow {
     pub(super) fn meets(&self, condition: &Condition) -> bool {
         match condition {
             Condition::App { apps, is_negated } => self.app().is_some_and(|app| apps.contains(&app) != *is_negated),
+            Condition::Carried(number) => number.has(self.transport().number()),
+            Condition::SameAddress => {
+                let (source, target) = self.peers(Direction::ToServer);
+                source.0 == target.0 && !source.0.is_unspecified()
+            }
             Condition::Stream { side, size } => {
                 let [client, server] =
                     self.sent().map(|sent| i64::try_from(sent).unwrap_or(i64::MAX).saturating_add(1));

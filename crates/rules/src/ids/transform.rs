@@ -149,6 +149,22 @@ impl Transform {
         }
     }
 
+    /// Whether a text may be in what it derives.
+    fn may_have(&self, text: &[u8]) -> bool {
+        match self {
+            Transform::ToLowercase => !text.iter().any(u8::is_ascii_uppercase),
+            Transform::ToUppercase => !text.iter().any(u8::is_ascii_lowercase),
+            Transform::StripWhitespace => !text.iter().any(|byte| is_blank(*byte)),
+            Transform::CompressWhitespace => !text.windows(2).any(|pair| pair.iter().all(|byte| is_blank(*byte))),
+            _ => true,
+        }
+    }
+
+    /// Whether it takes bytes out and leaves the others as they are.
+    fn takes_out(&self) -> bool {
+        matches!(self, Transform::StripWhitespace | Transform::CompressWhitespace)
+    }
+
     /// The derived buffer; none where there is none.
     fn apply(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         Some(match self {
@@ -183,6 +199,12 @@ impl Transform {
 /// Applies some, one after the other.
 pub(super) fn apply_all<'a>(transforms: &[Transform], input: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     transforms.iter().try_fold(Cow::Borrowed(input), |input, transform| transform.apply(&input).map(Cow::Owned))
+}
+
+/// The transform because of which a text is never in what some make, one after the other.
+pub(super) fn excluding<'t>(transforms: &'t [Transform], text: &[u8]) -> Option<&'t Transform> {
+    let deciding = transforms.iter().rposition(|transform| !transform.takes_out()).unwrap_or(0);
+    transforms.get(deciding..)?.iter().find(|transform| !transform.may_have(text))
 }
 
 impl UriPart {
@@ -359,8 +381,32 @@ fn captured<'a>(expression: &Expression, bytes: &'a [u8]) -> Option<&'a [u8]> {
 
 fn expression(value: &[u8]) -> Result<Transform, String> {
     let (text, _) = quoted(value)?;
+    if groups(text) != 1 {
+        return Err("needs an expression with one group".into());
+    }
     let expression = Expression::new(text, Flags::NONE).map_err(|error| error.to_string())?;
     Ok(Transform::Pcre(Box::new(expression)))
+}
+
+/// How many groups of an expression capture.
+fn groups(expression: &[u8]) -> usize {
+    let (mut count, mut in_class, mut at) = (0, false, 0);
+    while let Some(&byte) = expression.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'(' if !in_class => {
+                let rest = &expression[at + 1..];
+                let is_named =
+                    rest.starts_with(b"?P<") || rest.starts_with(b"?<") && !matches!(rest.get(2), Some(b'=' | b'!'));
+                count += usize::from(!rest.starts_with(b"?") && !rest.starts_with(b"*") || is_named);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    count
 }
 
 fn xor(value: &[u8]) -> Result<Transform, String> {

@@ -136,7 +136,7 @@ const DOORS: [(&str, App, &[Direction]); 4] = [
 /// Buffers that are filled in captures alone.
 fn is_of_captures(buffer: Buffer) -> bool {
     let of_tls = buffer.apps() == [App::Tls] && buffer != Buffer::TlsSni;
-    of_tls || matches!(buffer, Buffer::DnsQuery | Buffer::Event)
+    of_tls || matches!(buffer, Buffer::DnsQuery | Buffer::Event | Buffer::Http2HeaderName)
 }
 
 fn doors(rule: &Rule) -> Result<Vec<&'static str>, String> {
@@ -266,6 +266,8 @@ fn condition(condition: &Condition) -> String {
             let not = if *is_negated { "not " } else { "" };
             format!("needs the protocol {not}{}", names.join(" or "))
         }
+        Condition::Carried(number) => format!("needs the number of the transport protocol {}", size(*number)),
+        Condition::SameAddress => "needs one address on both sides".into(),
         Condition::Stream { side, size: bytes } => {
             let side = match side {
                 StreamSide::One(Direction::ToServer) => "the client's stream",

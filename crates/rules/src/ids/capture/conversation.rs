@@ -286,7 +286,8 @@ impl Conversation {
         };
         if let Some((exchange, pending)) = upgraded {
             self.flow.set_app(App::Http2);
-            self.app = Reader::Http2(Box::new(Http2::upgraded(*exchange)));
+            let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
+            self.app = Reader::Http2(Box::new(Http2::upgraded(*exchange, &mut ways)));
             for (direction, bytes) in [Direction::ToServer, Direction::ToClient].into_iter().zip(pending) {
                 self.read(direction, &bytes, desk);
             }

@@ -82,7 +82,12 @@ pub(super) fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
     fill(Buffer::Method, method);
     fill(Buffer::UriRaw, target);
     if method != b"CONNECT" {
-        fill(Buffer::Uri, &uri::normalised(target));
+        let normalised = uri::normalised(target);
+        fill(Buffer::Uri, &normalised);
+        // Suricata has the URI of HTTP/2 as it was sent.
+        if protocol == b"HTTP/2" && normalised != target {
+            fill(Buffer::Uri, target);
+        }
     }
     fill(Buffer::RequestLine, &head.first);
     fill(Buffer::Protocol, protocol);
@@ -102,7 +107,7 @@ pub(super) fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
             .filter(|at| !host[*at..].contains(&b']'))
             .map_or(host, |at| &host[..at]);
         fill(Buffer::Host, &name.to_ascii_lowercase());
-        fill(Buffer::HostRaw, host);
+        fill(Buffer::HostRaw, of_target.is_none().then(|| head.field(b":authority")).flatten().unwrap_or(host));
     }
     common(head, Direction::ToServer, fill);
 }

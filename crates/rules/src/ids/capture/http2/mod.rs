@@ -86,8 +86,9 @@ fn side(direction: Direction) -> usize {
 }
 
 impl Http2 {
-    /// One whose first stream has its request already.
-    pub fn upgraded(exchange: Exchange) -> Http2 {
+    /// One whose first stream has its request already, which rules about HTTP/2 are tried on now.
+    pub fn upgraded(mut exchange: Exchange, ways: &mut Ways<'_, '_>) -> Http2 {
+        ways.flow.inspect(&mut exchange.transaction, Direction::ToServer, ways.desk);
         Http2 { streams: BTreeMap::from([(1, Stream::asked(exchange))]), count: 1, ..Http2::default() }
     }
 

@@ -1,6 +1,6 @@
 //! A stream of HTTP/2: a request with its response, whose fields become heads as HTTP/1 has them.
 
-use super::super::super::buffer::Direction;
+use super::super::super::buffer::{Buffer, Direction};
 use super::super::exchange::{Content, Exchange, Ways};
 use super::super::head::{Head, request_head, response_head};
 use super::hpack::Field;
@@ -56,8 +56,10 @@ impl Stream {
 
     /// Takes a list of fields; the first one of each side begins a message, a later one is its trailer.
     pub fn head(&mut self, direction: Direction, fields: &[Field], ways: &mut Ways<'_, '_>) {
-        if !matches!(self.halves[side(direction)], Half::Head) {
-            return;
+        match self.halves[side(direction)] {
+            Half::Head => {}
+            Half::Body(_) => return self.trailer(direction, fields, ways),
+            Half::Over => return,
         }
         let head = message(direction, fields);
         // An interim response comes before the one that counts.
@@ -75,8 +77,21 @@ impl Stream {
             exchange.told.response = Some(told);
             response_head(&head, &mut fill);
         }
+        fields.iter().for_each(|(name, _)| transaction.fill(rules, direction, Buffer::Http2HeaderName, name));
         ways.flow.inspect(transaction, direction, ways.desk);
         self.halves[side(direction)] = Half::Body(Box::new(exchange.begin(direction, &head, ways)));
+    }
+
+    /// Takes the fields behind a content: they are among the others, as in Suricata.
+    fn trailer(&mut self, direction: Direction, fields: &[Field], ways: &mut Ways<'_, '_>) {
+        let each = if direction == Direction::ToServer { Buffer::RequestHeader } else { Buffer::ResponseHeader };
+        let (transaction, rules, mut lines) = (&mut self.exchange.transaction, ways.desk.rules, Vec::new());
+        for (name, value) in fields {
+            let line = [name, &b": "[..], value].concat();
+            transaction.fill(rules, direction, each, &line);
+            lines.extend([&line[..], b"\r\n"].concat());
+        }
+        transaction.fill(rules, direction, Buffer::Header, &lines);
     }
 
     /// Ends one side.
