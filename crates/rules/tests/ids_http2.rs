@@ -142,3 +142,26 @@ fn frames_that_break_the_protocol_end_its_reading() {
     let client = [PREFACE, SETTINGS, &many, &frame(3, 0, 1999, &[0; 4]), &good].concat();
     assert_eq!(numbers(rules, &[&client], 1400), [(1, 1001)]);
 }
+
+#[test]
+fn broken_conversations_are_read_to_their_end() {
+    let rules = r#"alert http any any -> any any (http.uri; content:"/a"; http.header; content:"x"; sid:1;)
+        alert http any any -> any any (file.data; content:"b"; http.response_header; content:"y"; sid:2;)"#;
+    let set = set(rules, &[]);
+    let client = [PREFACE, SETTINGS, &frame(1, 4, 1, &request("POST", "/a")), &frame(0, 1, 1, b"body")].concat();
+    let server = [SETTINGS, &frame(1, 4, 1, &[0x88, 0x5f, 0x81, 0x07]), &frame(0, 9, 1, b"\x02bytes..")].concat();
+    let mut number = 1_u64;
+    let mut next = |below: usize| {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(number >> 33).expect("a word") % below
+    };
+    for _ in 0..2000 {
+        let [mut client, mut server] = [client.clone(), server.clone()];
+        for _ in 0..=next(4) {
+            let side = if next(2) == 0 { &mut client } else { &mut server };
+            let at = next(side.len());
+            side[at] = u8::try_from(next(256)).expect("a byte");
+        }
+        counts(&set, &conversation_bytes(8080, &[&client, &server], 1 + next(60)));
+    }
+}

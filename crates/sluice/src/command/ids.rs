@@ -99,7 +99,8 @@ fn lint(args: &IdsLint) -> Result<ExitCode, Failure> {
         println!(
             "{:#}",
             json!({
-                "rules": census.rules, "active": census.active, "snort3": census.snort3, "idle": census.idle, "skipped": census.skipped,
+                "rules": census.rules, "active": census.active, "snort3": census.snort3, "idle": census.idle,
+                "skipped": census.skipped,
                 "refused": census.refused, "repeated": census.repeated, "always": census.always, "problems": problems,
             })
         );

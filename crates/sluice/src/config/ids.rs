@@ -204,15 +204,14 @@ impl IdsSettings {
         let (mut rules, mut data) = (Vec::new(), Vec::new());
         let mut folders: Vec<PathBuf> = Vec::new();
         let written = self.written()?;
-        let asks = |bytes: &[u8]| DOMAINS.iter().any(|word| bytes.windows(word.len()).any(|part| part == *word));
-        if written.iter().any(|(_, bytes)| asks(bytes))
+        if written.iter().any(|(_, bytes)| has_any(bytes, &DOMAINS))
             && let Ok(list) = read(Path::new(SUFFIXES_PATH), DATA_BYTES_MAX)
         {
             data.push((SUFFIXES_NAME.into(), list));
         }
         for (name, bytes) in written {
             let folder = above(Path::new(&*name));
-            let asks = DATA.iter().any(|word| bytes.windows(word.len()).any(|part| part == *word));
+            let asks = has_any(&bytes, &DATA) || has_any(&bytes, &DOMAINS);
             if asks && !folders.iter().any(|known| known == folder) {
                 data_files(folder, &mut data);
                 folders.push(folder.into());
@@ -306,6 +305,11 @@ fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Whether a text has one of some words.
+fn has_any(text: &[u8], words: &[&[u8]]) -> bool {
+    words.iter().any(|word| text.windows(word.len()).any(|part| part == *word))
+}
+
 /// Files beside rules that may be data sets.
 fn data_files(folder: &Path, data: &mut Vec<(Box<str>, Vec<u8>)>) {
     let Ok(entries) = folder.read_dir() else { return };
@@ -315,6 +319,7 @@ fn data_files(folder: &Path, data: &mut Vec<(Box<str>, Vec<u8>)>) {
             path.extension().and_then(|end| end.to_str()),
             Some("lst" | "csv" | "list" | "txt" | "md5" | "sha1" | "sha256")
         );
+        let is_data = is_data || path.file_name().is_some_and(|name| name == SUFFIXES_NAME);
         if is_data && let (Some(name), Ok(bytes)) = (entry.file_name().to_str(), read(&path, DATA_BYTES_MAX)) {
             data.push((name.into(), bytes));
         }

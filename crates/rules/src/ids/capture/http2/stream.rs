@@ -63,7 +63,8 @@ impl Stream {
         }
         let head = message(direction, fields);
         // An interim response comes before the one that counts.
-        let is_interim = direction == Direction::ToClient && head.first.starts_with(b"HTTP/2 1");
+        let is_interim = direction == Direction::ToClient
+            && head.first.strip_prefix(b"HTTP/2 1").is_some_and(|rest| rest.len() == 2);
         if is_interim {
             return;
         }
