@@ -6,7 +6,7 @@ use text::html::reference::{self, Place};
 use text::html::{Token, Tokeniser, Within};
 
 use crate::html::{Html, Text, put};
-use crate::sanitise::link;
+use crate::sanitise::{LINK_BYTES_MAX, link};
 
 /// Links of a text, those that are none among them.
 const LINKS_MAX: usize = 1_000;
@@ -40,11 +40,15 @@ fn write_line(page: &mut Html, mut line: &str, links: &mut usize) {
     {
         let (before, from) = line.split_at(at);
         page.put(Text(before));
-        let found = shown_link(from);
-        *links = links.saturating_add(usize::from(has_scheme(from)));
-        let (shown, behind) = from.split_at(found.as_ref().map_or("http".len(), |(shown, _)| shown.len()));
+        // One that is no link, as it is too long, is passed over whole: no byte is read for two links.
+        let is_link = begins_link(from);
+        let run = if is_link { run(from) } else { from.get(..4).unwrap_or_default() };
+        *links = links.saturating_add(usize::from(is_link));
+        let shown = without_end(run);
+        let found = link(shown).filter(|_| is_link);
+        let (shown, behind) = from.split_at(if found.is_some() { shown.len() } else { run.len() });
         match found {
-            Some((_, link)) => {
+            Some(link) => {
                 put!(page, "<a target=\"_blank\" rel=\"noopener noreferrer nofollow\" href=\"", Text(&link), "\">");
                 put!(page, Text(shown), "</a>");
             }
@@ -55,19 +59,19 @@ fn write_line(page: &mut Html, mut line: &str, links: &mut usize) {
     page.put(Text(line));
 }
 
-fn has_scheme(text: &str) -> bool {
-    let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
-    begins("http://") || begins("https://")
+/// Whether a text begins with a scheme and a host.
+fn begins_link(text: &str) -> bool {
+    ["http://", "https://"].into_iter().any(|scheme| {
+        let (head, rest) = text.split_at_checked(scheme.len()).unwrap_or_default();
+        head.eq_ignore_ascii_case(scheme) && rest.starts_with(|c: char| c.is_alphanumeric() || c == '[')
+    })
 }
 
-/// The link that a text begins with: as it stands there, and as it leads.
-fn shown_link(text: &str) -> Option<(&str, String)> {
-    if !has_scheme(text) {
-        return None;
-    }
+/// The characters of a link that a text begins with, a few more than a link may have at the most.
+fn run(text: &str) -> &str {
     let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"'`{}|\\^".contains(c) || is_mark(c);
-    let shown = without_end(text.get(..text.find(is_end).unwrap_or(text.len()))?);
-    Some((shown, link(shown)?))
+    let end = text.char_indices().find(|&(at, c)| at > LINK_BYTES_MAX || is_end(c)).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or_default()
 }
 
 /// Quotes and marks of the languages that have others than ASCII's.
@@ -259,7 +263,7 @@ impl Reader {
         while self.out.ends_with(' ') {
             self.out.pop();
         }
-        let have = self.out.bytes().rev().take_while(|&byte| byte == b'\n').count();
+        let have = self.out.bytes().rev().take(ends).take_while(|&byte| byte == b'\n').count();
         if !self.out.is_empty() {
             (have..ends).for_each(|_| self.out.push('\n'));
         }
@@ -318,5 +322,71 @@ mod tests {
         let page = "<title>t</title><style>x</style><p>A &amp;\n b<br>c</p><ul><li>d<li>e</ul><script>f</script>\
                     <select><option>g</select><select><option>h";
         assert_eq!(of_html(page), "A & b\nc\n\n* d\n* e");
+    }
+
+    fn written(text: &str) -> String {
+        let mut page = Html::default();
+        write(&mut page, text);
+        page.into_string()
+    }
+
+    fn made_safe(page: &str) -> String {
+        crate::sanitise::sanitise(page, &mut |_| None).html
+    }
+
+    type Reading = fn(&str) -> String;
+
+    #[test]
+    fn hostile_text_takes_the_time_of_other_text() {
+        const BYTES: usize = 64 << 10;
+        let time = |reading: Reading, text: &str| {
+            let once = || {
+                let begun = std::time::Instant::now();
+                std::hint::black_box(reading(text));
+                begun.elapsed()
+            };
+            (0..3).map(|_| once()).min().unwrap_or_default()
+        };
+        let of = |piece: &str| piece.repeat(BYTES.div_ceil(piece.len()));
+        let usual = of("Some words of a mail (https://a.example/b), and a <b>tag</b> &amp; more.\n");
+        let all: [(&str, Reading, &[&str]); 6] = [
+            ("write", written, &["http://x.example/(((((", "http", "http://", "https://a.example/]", "http://a\u{e4}"]),
+            ("quoted", quoted, &[">", "> ", " ", "\n"]),
+            ("flowed", flowed, &[" ", "a ", "> ", "\n"]),
+            ("unflowed", |text| unflowed(text, true), &[">", " \n", "> \n"]),
+            ("of_html", of_html, &["<br>", "<p>", "<br><p>", "&", "<", "<li>", "<pre> ", "<td>"]),
+            (
+                "sanitise",
+                made_safe,
+                &[
+                    "<br>",
+                    "<p>",
+                    "<div>",
+                    "&",
+                    "<",
+                    "</p>",
+                    "<table>",
+                    "<a href=http://",
+                    "<!--",
+                    "<p style=",
+                    "<img src=cid:",
+                ],
+            ),
+        ];
+        for (name, reading, pieces) in all {
+            let wanted = time(reading, &usual) * 200;
+            for piece in pieces {
+                let took = time(reading, &of(piece));
+                assert!(
+                    took < wanted,
+                    "{name} of {piece:?} takes {took:?}, and {wanted:?} is two hundred times that of a mail"
+                );
+            }
+            // Two runs, of which the one behind looks at the one before.
+            for (first, second) in [("<br>", "<p>"), ("http://a", "http://a "), (" ", "<p>"), ("\n", "<div>")] {
+                let took = time(reading, &[of(first), of(second)].concat());
+                assert!(took < wanted, "{name} of {first:?} and {second:?} takes {took:?}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::fmt::Write as _;
 
 /// The longest link, in bytes.
-const LINK_BYTES_MAX: usize = 4 << 10;
+pub(crate) const LINK_BYTES_MAX: usize = 4 << 10;
 
 /// The link that a value is; `None` if it is of another scheme, or of none.
 pub(crate) fn link(value: &str) -> Option<String> {

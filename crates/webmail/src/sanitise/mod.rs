@@ -26,7 +26,7 @@ use text::html::{Token, Tokeniser, Within};
 use crate::html::escape;
 use attribute::Attributes;
 use element::{Element, Kind};
-pub(crate) use link::link;
+pub(crate) use link::{LINK_BYTES_MAX, link};
 
 /// Elements that are open at a time.
 pub const DEPTH_MAX: usize = 120;
