@@ -235,6 +235,7 @@ impl Reader {
                 self.line(1);
                 self.in_pre = true;
             }
+            b"td" | b"th" => self.blank = true,
             b"select" | b"datalist" => self.in_list = true,
             _ => {}
         }
@@ -322,6 +323,7 @@ mod tests {
         let page = "<title>t</title><style>x</style><p>A &amp;\n b<br>c</p><ul><li>d<li>e</ul><script>f</script>\
                     <select><option>g</select><select><option>h";
         assert_eq!(of_html(page), "A & b\nc\n\n* d\n* e");
+        assert_eq!(of_html("<table><tr><td>a<td>b<tr><th>c<th>d</th></table>"), "a b\nc d");
     }
 
     fn written(text: &str) -> String {
