@@ -376,12 +376,12 @@ mod tests {
             ),
         ];
         for (name, reading, pieces) in all {
-            let wanted = time(reading, &usual) * 200;
+            let wanted = time(reading, &usual) * 200 + std::time::Duration::from_millis(250);
             for piece in pieces {
                 let took = time(reading, &of(piece));
                 assert!(
                     took < wanted,
-                    "{name} of {piece:?} takes {took:?}, and {wanted:?} is two hundred times that of a mail"
+                    "{name} of {piece:?} takes {took:?}, and {wanted:?} is two hundred times that of a mail and the noise of a busy machine"
                 );
             }
             // Two runs, of which the one behind looks at the one before.

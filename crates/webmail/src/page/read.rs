@@ -181,7 +181,7 @@ impl Pages<'_> {
             match (text.html, text.plain) {
                 (Some(html), _) => {
                     let Safe { html, .. } = self.safe(&root, html, &mut left, false);
-                    put!(page, "<div dir=\"auto\">", Markup(html), "</div>");
+                    put!(page, "<div class=\"mail\" dir=\"auto\">", Markup(html), "</div>");
                 }
                 (None, Some(plain)) => {
                     put!(page, "<div class=\"text\" dir=\"auto\">");
@@ -296,7 +296,7 @@ fn sheet(tag: &'static str, title: &str) -> Html {
     );
     put!(
         page,
-        ".head{display:grid;grid-template-columns:auto 1fr;gap:2px 12px}.head dd{margin:0}</style></head><body>"
+        ".head{display:grid;grid-template-columns:auto 1fr;gap:2px 12px}.head dd{margin:0}.mail{overflow:hidden}</style></head><body>"
     );
     page
 }

@@ -15,7 +15,7 @@ use crate::html::escape;
 const TEXT_CHARACTERS_MAX: usize = 1_000;
 
 /// Attributes that something is made of, in the order in which they are written.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 27] = [
     "background",
     "href",
     "src",
@@ -41,6 +41,8 @@ const NAMES: [&str; 25] = [
     "start",
     "type",
     "name",
+    "hidden",
+    "text",
 ];
 
 /// Begins the names of places in a mail, so that they are not those of a page around it.
@@ -103,10 +105,12 @@ impl Attributes {
         decoded(self.values.get(attribute.begin..attribute.end).unwrap_or_default(), Place::Value)
     }
 
-    /// The colour behind a body, as a style.
-    fn behind(&self) -> Option<String> {
-        let value = self.get(self.find(place_of(b"bgcolor")?)?);
-        Some(format!("background-color:{};", colour(&value)?))
+    /// The colours of a body, as a style.
+    fn colours(&self) -> String {
+        let colour = |name| self.find(place_of(name)?).and_then(|attribute| colour(&self.get(attribute)));
+        let behind = colour(b"bgcolor").map(|colour| format!("background-color:{colour};"));
+        let text = colour(b"text").map(|colour| format!("color:{colour};"));
+        [behind.unwrap_or_default(), text.unwrap_or_default()].concat()
     }
 }
 
@@ -122,6 +126,7 @@ fn wanted(element: &Element, name: &[u8]) -> Option<usize> {
         "href" | "name" => element.name == "a",
         "src" | "alt" => element.name == "img",
         "color" | "face" | "size" => element.name == "font",
+        "text" => element.name == "body",
         _ => true,
     };
     is_wanted.then_some(place)
@@ -166,13 +171,13 @@ pub(super) fn write(element: &Element, given: &mut Attributes, picture: &mut Pic
             }
             "alt" => put(name, &shortened(&value), out),
             "style" => {
-                let mut style = if element.name == "body" { given.behind() } else { None }.unwrap_or_default();
+                let mut style = if element.name == "body" { given.colours() } else { String::new() };
                 style::clean(&value, &mut style);
                 if !style.is_empty() {
                     put(name, &style, out);
                 }
             }
-            "bgcolor" if element.name == "body" => {}
+            "bgcolor" | "text" if element.name == "body" => {}
             name => {
                 if let Some(value) = typed(name, &value) {
                     put(name, &value, out);
@@ -211,6 +216,7 @@ fn typed<'v>(name: &str, value: &'v str) -> Option<Cow<'v, str>> {
             number(value, 1_000).map(Cow::Borrowed)
         }
         "nowrap" => Some(Cow::Borrowed("nowrap")),
+        "hidden" => Some(Cow::Borrowed("hidden")),
         "type" if ["1", "a", "A", "i", "I"].contains(&value) => Some(Cow::Borrowed(value)),
         "type" => keyword(value, &["disc", "circle", "square"]),
         "name" => place(value).map(Cow::Owned),
@@ -312,19 +318,19 @@ fn step(value: &str) -> Option<String> {
 }
 
 fn face(value: &str) -> Option<&str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ,-".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ,-_.+'\"".contains(c) || c.is_alphabetic() && !c.is_ascii();
     (!value.is_empty() && value.len() <= 200 && value.chars().all(is_plain)).then_some(value)
 }
 
-/// `#` and digits, or a name.
+/// `#` and digits, or a name. Digits without a `#` are those of browsers: of three, each is a small number.
 fn colour(value: &str) -> Option<String> {
     let value = value.trim().to_ascii_lowercase();
     let is_name = (3..=24).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_lowercase());
-    let digits = value.strip_prefix('#').unwrap_or(&value);
-    let is_number = matches!(digits.len(), 3 | 6) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match (is_number, is_name) {
-        (true, false) => Some(format!("#{digits}")),
-        (_, true) => Some(value),
-        _ => None,
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match (value.strip_prefix('#'), value.len()) {
+        (Some(digits), 4 | 7) if is_number(digits) => Some(value),
+        (None, 6) if is_number(&value) => Some(format!("#{value}")),
+        (None, 3) if is_number(&value) => Some(["#0", &value[..1], "0", &value[1..2], "0", &value[2..]].concat()),
+        _ => is_name.then_some(value),
     }
 }

@@ -288,6 +288,18 @@ mod tests {
             ("<div><table><td>a</div>b</table></div>", "<div><table><td>ab</td></table></div>"),
             ("<b><i>a</b>b</i>", "<b><i>a</i></b>b"),
             ("<body bgcolor=red>a</body>", "<div style=\"background-color:red;\">a</div>"),
+            (
+                "<body bgcolor=FFFFFF text=Black link=x><body text=#fff style='margin:0'>a",
+                "<div style=\"background-color:#ffffff;color:black;\"><div style=\"color:#fff;margin:0;\">a</div></div>",
+            ),
+            (
+                "<p hidden>a<td bgcolor=eee><p text=red>",
+                "<p hidden=\"hidden\">a<td bgcolor=\"#0e0e0e\"><p></p></td></p>",
+            ),
+            (
+                "<font face=\"'Segoe UI', Arial\">a<font face='\u{ff2d}\u{ff33} P'>",
+                "<font face=\"&#39;Segoe UI&#39;, Arial\">a<font face=\"\u{ff2d}\u{ff33} P\"></font></font>",
+            ),
             ("a<br/>b<hr>", "a<br>b<hr>"),
             ("1 < 2 &amp; &lt;b&gt; &#x3c;", "1 &lt; 2 &amp; &lt;b&gt; &lt;"),
             ("a&nbsp|b &copy 2002 &lt3 &checkmark;", "a\u{a0}|b © 2002 &lt;3 ✓"),

@@ -1,16 +1,25 @@
 //! Declarations of an inline style (CSS 2.1 with what mails use of later levels), parsed to typed values and written from those.
 //!
-//! A declaration with anything else in it is left out: an escape, a quote where no font is named, a function other than those of
-//! colours, a negative length. No property of the list takes an element out of its place or fetches something.
+//! A declaration with anything else in it is left out, and none beside it: an escape, a quote where no font is named, a function other than
+//! those of colours and `calc` for sizes. Of a list of fonts the names that are understood stay, of `background` the colour. No property of
+//! the list fetches something or takes an element out of its place: lengths below zero are small, see [`NEGATIVE_PIXELS_MAX`].
+
+mod property;
+mod reader;
+mod sheet;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use property::{BELOW_ZERO, CALCS, COLOURS, COMMAS, LENGTHS, NAMES, PROPERTIES, SLASHES};
+use reader::Reader;
+use sheet::{Sheet, without_comments};
+
 /// Declarations of one style.
 const DECLARATIONS_MAX: usize = 100;
 
-/// Values of one declaration.
-const VALUES_MAX: usize = 16;
+/// The longest way against the direction of the text, in pixels: the indent of a list.
+const NEGATIVE_PIXELS_MAX: u32 = 100;
 
 /// A value, as it stands in the style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,107 +31,41 @@ enum Value<'a> {
     Digits(&'a str),
     /// A function of colours, and its values.
     Function(&'static str, [Option<(Number<'a>, &'static str)>; 4]),
+    /// What stands in the brackets of a `calc`, of lengths and operators.
+    Calc(&'a str),
     /// In quotes.
     Name(&'a str),
     Comma,
     Slash,
 }
 
-/// A number without signs: its digits before the point, without zeros before them, and behind it.
+/// A number: its digits before the point, without zeros before them, and behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Number<'a> {
+    is_negative: bool,
     whole: &'a str,
     fraction: &'a str,
 }
 
-/// Values that a property takes besides keywords.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    Words,
-    Lengths,
-    Colours,
-    /// Lengths and colours: borders.
-    Both,
-    /// Names of fonts, sizes, and what separates them.
-    Fonts,
-}
-
-const PROPERTIES: [(&str, Takes); 72] = [
-    ("background-color", Takes::Colours),
-    ("border", Takes::Both),
-    ("border-bottom", Takes::Both),
-    ("border-bottom-color", Takes::Colours),
-    ("border-bottom-style", Takes::Words),
-    ("border-bottom-width", Takes::Lengths),
-    ("border-collapse", Takes::Words),
-    ("border-color", Takes::Colours),
-    ("border-left", Takes::Both),
-    ("border-left-color", Takes::Colours),
-    ("border-left-style", Takes::Words),
-    ("border-left-width", Takes::Lengths),
-    ("border-radius", Takes::Lengths),
-    ("border-right", Takes::Both),
-    ("border-right-color", Takes::Colours),
-    ("border-right-style", Takes::Words),
-    ("border-right-width", Takes::Lengths),
-    ("border-spacing", Takes::Lengths),
-    ("border-style", Takes::Words),
-    ("border-top", Takes::Both),
-    ("border-top-color", Takes::Colours),
-    ("border-top-style", Takes::Words),
-    ("border-top-width", Takes::Lengths),
-    ("border-width", Takes::Lengths),
-    ("box-sizing", Takes::Words),
-    ("caption-side", Takes::Words),
-    ("clear", Takes::Words),
-    ("color", Takes::Colours),
-    ("direction", Takes::Words),
-    ("display", Takes::Words),
-    ("empty-cells", Takes::Words),
-    ("float", Takes::Words),
-    ("font", Takes::Fonts),
-    ("font-family", Takes::Fonts),
-    ("font-size", Takes::Lengths),
-    ("font-style", Takes::Words),
-    ("font-variant", Takes::Words),
-    ("font-weight", Takes::Lengths),
-    ("height", Takes::Lengths),
-    ("hyphens", Takes::Words),
-    ("letter-spacing", Takes::Lengths),
-    ("line-height", Takes::Lengths),
-    ("list-style-position", Takes::Words),
-    ("list-style-type", Takes::Words),
-    ("margin", Takes::Lengths),
-    ("margin-bottom", Takes::Lengths),
-    ("margin-left", Takes::Lengths),
-    ("margin-right", Takes::Lengths),
-    ("margin-top", Takes::Lengths),
-    ("max-height", Takes::Lengths),
-    ("max-width", Takes::Lengths),
-    ("min-height", Takes::Lengths),
-    ("min-width", Takes::Lengths),
-    ("overflow-wrap", Takes::Words),
-    ("padding", Takes::Lengths),
-    ("padding-bottom", Takes::Lengths),
-    ("padding-left", Takes::Lengths),
-    ("padding-right", Takes::Lengths),
-    ("padding-top", Takes::Lengths),
-    ("table-layout", Takes::Words),
-    ("text-align", Takes::Words),
-    ("text-decoration", Takes::Words),
-    ("text-indent", Takes::Lengths),
-    ("text-transform", Takes::Words),
-    ("unicode-bidi", Takes::Words),
-    ("vertical-align", Takes::Lengths),
-    ("visibility", Takes::Words),
-    ("white-space", Takes::Words),
-    ("width", Takes::Lengths),
-    ("word-break", Takes::Words),
-    ("word-spacing", Takes::Lengths),
-    ("word-wrap", Takes::Words),
+/// Units, and the pixels of each, about.
+const UNITS: [(&str, u32); 16] = [
+    ("", 1),
+    ("px", 1),
+    ("em", 16),
+    ("rem", 16),
+    ("pt", 2),
+    ("%", 10),
+    ("ex", 8),
+    ("ch", 8),
+    ("cm", 38),
+    ("mm", 4),
+    ("in", 96),
+    ("pc", 16),
+    ("vw", 20),
+    ("vh", 20),
+    ("vmin", 20),
+    ("vmax", 20),
 ];
-
-const UNITS: [&str; 11] = ["", "px", "em", "rem", "pt", "%", "ex", "cm", "mm", "in", "pc"];
 
 /// Functions of colours.
 const FUNCTIONS: [&str; 4] = ["rgb", "rgba", "hsl", "hsla"];
@@ -132,34 +75,40 @@ const WORD_BYTES_MAX: usize = 40;
 
 /// Writes the declarations of a style that are allowed.
 pub(super) fn clean(style: &str, out: &mut String) {
-    let (mut reader, mut values) = (Reader { rest: style }, Vec::new());
+    let style = without_comments(style);
+    let (mut sheet, mut values) = (Sheet { rest: &style, is_open: false }, Vec::new());
     for _ in 0..DECLARATIONS_MAX {
-        reader.skip_blanks();
-        if reader.rest.is_empty() {
-            break;
-        }
+        let Some(declaration) = sheet.declaration() else { break };
         values.clear();
-        if let Some(name) = reader.declaration(&mut values) {
+        if let Some(name) = (Reader { rest: declaration }).declaration(&mut values) {
             write(name, &values, out);
         }
-        reader.skip_declaration();
     }
 }
 
 /// Writes a declaration, if its values are those of its property.
 fn write(name: &str, values: &[Value<'_>], out: &mut String) {
-    let (name, values) = match name.eq_ignore_ascii_case("background") {
+    let (name, values) = match name.to_ascii_lowercase().as_str() {
         // Of the short form the colour alone: the rest is a picture.
-        true => ("background-color", values.iter().find(|value| is_colour(value)).map(core::slice::from_ref)),
-        false => (name, Some(values)),
+        "background" => ("background-color", values.iter().find(|value| is_colour(value)).map(core::slice::from_ref)),
+        // The way in which Outlook hides.
+        "mso-hide" if values == [Value::Word("all")] => ("display", Some(&[Value::Word("none")][..])),
+        _ => (name, Some(values)),
     };
     let (Some((name, takes)), Some(values)) = (property(name), values) else { return };
+    let takes = |kind: u8| takes & kind != 0;
     let fits = |value: &Value<'_>| match value {
         Value::Word(_) => true,
-        Value::Length(..) => matches!(takes, Takes::Lengths | Takes::Both | Takes::Fonts),
-        Value::Digits(_) | Value::Function(..) => matches!(takes, Takes::Colours | Takes::Both),
-        Value::Name(_) | Value::Comma | Value::Slash => *takes == Takes::Fonts,
+        Value::Length(number, unit) => {
+            takes(LENGTHS) && (!number.is_negative || takes(BELOW_ZERO) && number.is_small(unit))
+        }
+        Value::Digits(_) | Value::Function(..) => takes(COLOURS),
+        Value::Calc(_) => takes(CALCS),
+        Value::Name(_) => takes(NAMES),
+        Value::Comma => takes(COMMAS),
+        Value::Slash => takes(SLASHES),
     };
+    let values = without_loose_commas(values);
     if values.is_empty() || !values.iter().all(fits) {
         return;
     }
@@ -174,8 +123,23 @@ fn write(name: &str, values: &[Value<'_>], out: &mut String) {
     out.push(';');
 }
 
+/// Values without commas that separate nothing, of names that were left out.
+fn without_loose_commas<'v>(values: &[Value<'v>]) -> Vec<Value<'v>> {
+    let mut kept: Vec<Value<'v>> = Vec::with_capacity(values.len());
+    for value in values {
+        let is_loose = *value == Value::Comma && kept.last().is_none_or(|last| *last == Value::Comma);
+        if !is_loose {
+            kept.push(*value);
+        }
+    }
+    if kept.last() == Some(&Value::Comma) {
+        kept.pop();
+    }
+    kept
+}
+
 /// The property of a name, whatever its case.
-fn property(name: &str) -> Option<&'static (&'static str, Takes)> {
+fn property(name: &str) -> Option<&'static (&'static str, u8)> {
     let mut lower = [0; WORD_BYTES_MAX];
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name.as_bytes());
@@ -201,6 +165,11 @@ impl Value<'_> {
                 }
                 out.push(')');
             }
+            Value::Calc(terms) => {
+                out.push_str("calc(");
+                out.push_str(&terms.split_ascii_whitespace().collect::<Vec<_>>().join(" "));
+                out.push(')');
+            }
             Value::Name(name) => {
                 out.push('"');
                 out.push_str(name);
@@ -214,6 +183,9 @@ impl Value<'_> {
 
 impl Number<'_> {
     fn write(&self, unit: &str, out: &mut String) {
+        if self.is_negative {
+            out.push('-');
+        }
         out.push_str(if self.whole.is_empty() { "0" } else { self.whole });
         if !self.fraction.is_empty() {
             out.push('.');
@@ -221,11 +193,18 @@ impl Number<'_> {
         }
         out.push_str(unit);
     }
+
+    /// Whether a length below zero leads nowhere else.
+    fn is_small(&self, unit: &str) -> bool {
+        let pixels = UNITS.iter().find(|(known, _)| *known == unit).map_or(u32::MAX, |(_, pixels)| *pixels);
+        let whole: u32 = if self.whole.is_empty() { 0 } else { self.whole.parse().unwrap_or(u32::MAX) };
+        whole.saturating_add(u32::from(!self.fraction.is_empty())).saturating_mul(pixels) <= NEGATIVE_PIXELS_MAX
+    }
 }
 
 /// Whether the short form of backgrounds means a colour by a value.
 fn is_colour(value: &Value<'_>) -> bool {
-    const OTHERS: [&str; 14] = [
+    const OTHERS: [&str; 22] = [
         "repeat",
         "no-repeat",
         "repeat-x",
@@ -240,169 +219,19 @@ fn is_colour(value: &Value<'_>) -> bool {
         "none",
         "cover",
         "contain",
+        "auto",
+        "local",
+        "round",
+        "space",
+        "text",
+        "border-box",
+        "padding-box",
+        "content-box",
     ];
     match value {
         Value::Digits(_) | Value::Function(..) => true,
         Value::Word(word) => !OTHERS.contains(word),
         _ => false,
-    }
-}
-
-struct Reader<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Reader<'a> {
-    fn skip_blanks(&mut self) {
-        loop {
-            self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ';');
-            let Some(comment) = self.rest.strip_prefix("/*") else { return };
-            self.rest = comment.split_once("*/").map_or("", |(_, behind)| behind);
-        }
-    }
-
-    /// The next declaration, if all of it is understood: its name, and its values behind those that are there.
-    fn declaration(&mut self, values: &mut Vec<Value<'a>>) -> Option<&'a str> {
-        let name = self.word()?;
-        self.rest = self.rest.trim_ascii_start().strip_prefix(':')?;
-        loop {
-            self.rest = self.rest.trim_ascii_start();
-            match self.rest.chars().next() {
-                None | Some(';') => break,
-                Some('!') => {
-                    self.rest = &self.rest[1..];
-                    self.rest = self.rest.trim_ascii_start();
-                    let word = self.word()?;
-                    if !word.eq_ignore_ascii_case("important") {
-                        return None;
-                    }
-                }
-                Some(_) if values.len() >= VALUES_MAX => return None,
-                Some(_) => match self.value() {
-                    Some(value) => values.push(value),
-                    None if name.eq_ignore_ascii_case("background") => self.skip_value()?,
-                    None => return None,
-                },
-            }
-        }
-        Some(name)
-    }
-
-    fn value(&mut self) -> Option<Value<'a>> {
-        let first = self.rest.chars().next()?;
-        match first {
-            ',' => self.single(Value::Comma),
-            '/' if !self.rest.starts_with("/*") => self.single(Value::Slash),
-            '#' => {
-                self.rest = &self.rest[1..];
-                let digits = self.run(|c| c.is_ascii_hexdigit());
-                matches!(digits.len(), 3 | 4 | 6 | 8).then_some(Value::Digits(digits))
-            }
-            '"' | '\'' => self.name(first),
-            '0'..='9' | '.' | '+' => self.length(),
-            _ if first.is_ascii_alphabetic() => self.word_or_colour(),
-            _ => None,
-        }
-    }
-
-    fn single(&mut self, value: Value<'a>) -> Option<Value<'a>> {
-        self.rest = self.rest.get(1..)?;
-        Some(value)
-    }
-
-    fn run(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
-        let end = self.rest.find(|c| !fits(c)).unwrap_or(self.rest.len());
-        let (run, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        run
-    }
-
-    fn word(&mut self) -> Option<&'a str> {
-        let word = self.run(|c| c.is_ascii_alphanumeric() || c == '-');
-        let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.len() <= WORD_BYTES_MAX;
-        is_word.then_some(word)
-    }
-
-    fn name(&mut self, quote: char) -> Option<Value<'a>> {
-        self.rest = self.rest.get(1..)?;
-        let name = self.run(|c| c.is_ascii_alphanumeric() || " -_".contains(c) || (c.is_alphabetic() && !c.is_ascii()));
-        self.rest = self.rest.strip_prefix(quote)?;
-        (name.len() <= 80).then_some(Value::Name(name.trim()))
-    }
-
-    fn length(&mut self) -> Option<Value<'a>> {
-        let number = self.number()?;
-        let unit = match self.percent() {
-            "" => self.run(|c| c.is_ascii_alphabetic()),
-            percent => percent,
-        };
-        let unit = UNITS.iter().find(|known| known.eq_ignore_ascii_case(unit))?;
-        Some(Value::Length(number, unit))
-    }
-
-    /// A number of at most five digits before the point and three behind it.
-    fn number(&mut self) -> Option<Number<'a>> {
-        self.rest = self.rest.strip_prefix('+').unwrap_or(self.rest);
-        let digits = self.run(|c| c.is_ascii_digit());
-        let mut fraction = "";
-        if let Some(rest) = self.rest.strip_prefix('.') {
-            self.rest = rest;
-            fraction = self.run(|c| c.is_ascii_digit());
-        }
-        let whole = digits.trim_start_matches('0');
-        if whole.len() > 5 || digits.is_empty() && fraction.is_empty() {
-            return None;
-        }
-        Some(Number { whole, fraction: fraction.get(..fraction.len().min(3)).unwrap_or_default() })
-    }
-
-    fn percent(&mut self) -> &'static str {
-        let Some(rest) = self.rest.strip_prefix('%') else { return "" };
-        self.rest = rest;
-        "%"
-    }
-
-    fn word_or_colour(&mut self) -> Option<Value<'a>> {
-        let word = self.word()?;
-        let Some(rest) = self.rest.strip_prefix('(') else { return Some(Value::Word(word)) };
-        let function = FUNCTIONS.iter().find(|known| known.eq_ignore_ascii_case(word))?;
-        self.rest = rest;
-        let (mut parts, mut count) = ([None; 4], 0usize);
-        loop {
-            self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',' || c == '/');
-            if let Some(rest) = self.rest.strip_prefix(')') {
-                self.rest = rest;
-                break;
-            }
-            let (number, unit) = (self.number()?, self.percent());
-            *parts.get_mut(count)? = Some((number, unit));
-            count = count.saturating_add(1);
-        }
-        (count >= 3).then_some(Value::Function(function, parts))
-    }
-
-    /// Passes over a value that is not understood: up to a blank or the end of the declaration, with what stands in brackets.
-    fn skip_value(&mut self) -> Option<()> {
-        let mut depth = 0u32;
-        for (at, character) in self.rest.char_indices() {
-            match character {
-                '"' | '\'' | '\\' => return None,
-                '(' => depth = depth.saturating_add(1),
-                ')' => depth = depth.saturating_sub(1),
-                ';' | ' ' | '\t' | '\n' if depth == 0 && at > 0 => {
-                    self.rest = &self.rest[at..];
-                    return Some(());
-                }
-                _ => {}
-            }
-        }
-        self.rest = "";
-        Some(())
-    }
-
-    /// Goes on behind the next semicolon.
-    fn skip_declaration(&mut self) {
-        self.rest = self.rest.split_once(';').map_or("", |(_, behind)| behind);
     }
 }
 
@@ -433,8 +262,8 @@ mod tests {
             ("position:fixed;top:0;z-index:9;color:red", "color:red;"),
             ("width:expression(alert(1));height:1px", "height:1px;"),
             ("color:var(--x);c\\6f lor:red", ""),
-            ("/* x */color/**/:red;/*", ""),
-            ("margin:-10px", ""),
+            ("/* x */color/**/:red;/*", "color:red;"),
+            ("margin:-10px 0 -101px", ""),
             ("font:12px/1.5 Arial", "font:12px / 1.5 Arial;"),
             ("color:red}body{display:none", ""),
             ("color:\"red\"", ""),
@@ -442,6 +271,94 @@ mod tests {
         ] {
             assert_eq!(cleaned(style), wanted, "{style}");
             assert_eq!(cleaned(wanted), wanted);
+        }
+    }
+
+    #[test]
+    fn a_value_takes_nothing_beside_it_along() {
+        for (style, wanted) in [
+            (
+                "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,sans-serif;color:red",
+                "font-family:-apple-system, BlinkMacSystemFont, \"Segoe UI\", Roboto, sans-serif;color:red;",
+            ),
+            ("font-family: var(--x), a b$ c, 'x\\41', Arial ,, 'Fira.Code'", "font-family:Arial, \"Fira.Code\";"),
+            ("font-family:$, 'a'!important", "font-family:\"a\";"),
+            ("margin-left:36pt;text-indent:-18.0pt", "margin-left:36pt;text-indent:-18.0pt;"),
+            (
+                "letter-spacing:-0.02em;margin:0 -10px;vertical-align:-2px",
+                "letter-spacing:-0.02em;margin:0 -10px;vertical-align:-2px;",
+            ),
+            ("margin-top:-999px;text-indent:-9999px;padding:-1px;width:-1px;color:red", "color:red;"),
+            ("background: #fff url('https://a.example/x.png') center / cover no-repeat", "background-color:#fff;"),
+            ("background:linear-gradient(red,blue),#eee", "background-color:#eee;"),
+            ("background:url(a;b),url(\"c)d\") RED;width:1px", "background-color:RED;width:1px;"),
+            ("list-style:none url(x)", "list-style:none;"),
+            (
+                "border-radius:8px 8px 0 0 / 4px;border-top-left-radius:3px",
+                "border-radius:8px 8px 0 0 / 4px;border-top-left-radius:3px;",
+            ),
+            (
+                "opacity:.5;overflow:hidden;cursor:pointer;object-fit:cover;gap:4px",
+                "opacity:0.5;overflow:hidden;cursor:pointer;object-fit:cover;gap:4px;",
+            ),
+            ("cursor:url(x),auto;width:50ch", "width:50ch;"),
+            ("box-shadow:0 -1px 2px #000, 0 0 2px red", "box-shadow:0 -1px 2px #000, 0 0 2px red;"),
+            (
+                "text-align:-webkit-center;text-decoration:underline #F00;outline:none",
+                "text-align:-webkit-center;text-decoration:underline #f00;outline:none;",
+            ),
+            (
+                "color:hsl(120DEG 50% 50%);width:calc( 100%  - 10px )",
+                "color:hsl(120deg,50%,50%);width:calc(100% - 10px);",
+            ),
+            ("margin:calc(1px - 999px);width:calc(1px url(x));height:calc((1px));color:red", "color:red;"),
+            ("color:red /* ; */;width:2px", "color:red;width:2px;"),
+            ("content:\"a;b/*\";color:red", "color:red;"),
+            ("font-family:'a;color:red;width:1px", "color:red;width:1px;"),
+            ("mso-hide:all", "display:none;"),
+            ("-moz-box-shadow:0 0 1px red;--x:y;color:red", "color:red;"),
+            ("position:absolute;transform:scale(2);inset:0;list-style-position:inside", "list-style-position:inside;"),
+        ] {
+            assert_eq!(cleaned(style), wanted, "{style}");
+            assert_eq!(cleaned(wanted), wanted);
+        }
+    }
+
+    #[test]
+    fn a_hostile_style_takes_the_time_of_another() {
+        const BYTES: usize = 256 << 10;
+        let time = |style: &str| {
+            let once = || {
+                let begun = std::time::Instant::now();
+                std::hint::black_box(cleaned(style));
+                begun.elapsed()
+            };
+            (0..3).map(|_| once()).min().unwrap_or_default()
+        };
+        let of = |piece: &str| piece.repeat(BYTES.div_ceil(piece.len())) + "\"";
+        let wanted = time(&of("/* a comment of words */")) * 20 + std::time::Duration::from_millis(250);
+        for piece in [
+            "/*",
+            "/**/",
+            "/",
+            "background:(;",
+            "background:x(\";\"",
+            "a:",
+            "color:",
+            "background:x ",
+            "rgb(",
+            "margin:-",
+            "font-family:\"",
+            "1",
+            ",",
+            "'",
+            "\\",
+        ] {
+            let took = time(&of(piece));
+            assert!(
+                took < wanted,
+                "a style of {piece:?} takes {took:?}, and {wanted:?} is twenty times that of a comment and the noise of a busy machine"
+            );
         }
     }
 }
