@@ -15,7 +15,9 @@ use crate::sanitise::{DEPTH_MAX, Picture, is_allowed, sanitise};
 pub fn fuzz_sanitise(data: &[u8]) {
     let page = String::from_utf8_lossy(data);
     let mut picture = |picture: Picture<'_>| match picture {
-        Picture::Part(id) => (id.len() % 2 == 1).then(|| String::from("data:image/png;base64,AAAA")),
+        Picture::Part(id) | Picture::Place(id) => {
+            (id.len() % 2 == 1).then(|| String::from("data:image/png;base64,AAAA"))
+        }
         Picture::Remote(url) => {
             assert!(url.starts_with("http://") || url.starts_with("https://"), "{url} is asked for");
             None

@@ -3,6 +3,8 @@
 //!
 //! Bounds: [`PARTS_MAX`] parts, of each a header of [`HEADER_BYTES_MAX`].
 
+mod shown;
+
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +15,11 @@ use stream::{Coding, Event, Fuel, Nothing, Stage, Window};
 use text::encoding::Encoding;
 
 use crate::envelope::shown;
+use crate::form::decoded;
 use crate::mail::{Layout, Mail, Message};
+use crate::sanitise::Picture;
+
+pub use shown::Shown;
 
 /// Parts of a message that are shown.
 const PARTS_MAX: usize = 200;
@@ -41,32 +47,14 @@ pub struct Part {
     deletes_space: bool,
     is_attachment: bool,
     /// `Content-ID` without its brackets.
-    pub id: String,
+    id: String,
+    /// `Content-Location`
+    location: String,
     coding: Coding,
     message: u64,
     body: u64,
     end: u64,
     parts: Vec<Part>,
-}
-
-/// A text of a message, in the forms that it has.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Text<'a> {
-    /// As HTML.
-    pub html: Option<&'a Part>,
-    /// As plain text.
-    pub plain: Option<&'a Part>,
-}
-
-/// A message in the order in which it is read.
-#[derive(Debug, Default)]
-pub struct Shown<'a> {
-    /// Texts.
-    pub texts: Vec<Text<'a>>,
-    /// Pictures that a text shows.
-    pub pictures: Vec<&'a Part>,
-    /// All else.
-    pub attachments: Vec<&'a Part>,
 }
 
 /// The fields of a header.
@@ -137,6 +125,7 @@ impl Part {
         let place = Value::read(&header.get("content-disposition").unwrap_or_default());
         let coding = header.get("content-transfer-encoding").and_then(|value| value::transfer_coding(&value));
         let named = place.get("filename").or_else(|| kind.get("name")).map(shown).unwrap_or_default();
+        let field = |name: &str| header.get(name).map(|value| shown(&value));
         let parameter = |name: &str| kind.get(name).map(shown).unwrap_or_default();
         let mut part = Part {
             kind: match kind.media_type() {
@@ -149,10 +138,8 @@ impl Part {
             is_flowed: parameter("format").eq_ignore_ascii_case("flowed"),
             deletes_space: parameter("delsp").eq_ignore_ascii_case("yes"),
             is_attachment: place.main.eq_ignore_ascii_case(b"attachment"),
-            id: header
-                .get("content-id")
-                .map(|id| shown(id.trim_ascii()).trim_matches(['<', '>']).into())
-                .unwrap_or_default(),
+            id: field("content-id").map(|id| content_id(&id).into()).unwrap_or_default(),
+            location: field("content-location").unwrap_or_default(),
             coding: if layout.is_message { Coding::Identity } else { coding.unwrap_or_default() },
             message,
             body: layout.body,
@@ -181,50 +168,29 @@ impl Part {
         self.parts.iter().find_map(|part| part.find(path))
     }
 
-    /// The part with this `Content-ID`.
-    pub fn with_id(&self, id: &str) -> Option<&Part> {
-        if !id.is_empty() && self.id == id {
+    /// The part that a page names as a picture: by a URL of its identifier (RFC 2392), or by its place (RFC 2557).
+    pub fn picture(&self, named: Picture<'_>) -> Option<&Part> {
+        let (value, is_id) = match named {
+            Picture::Part(id) => (id, true),
+            Picture::Place(place) => (place, false),
+            Picture::Remote(_) => return None,
+        };
+        let plain = decoded(value.as_bytes(), false);
+        let name = if is_id { content_id(&plain) } else { plain.trim() };
+        if name.is_empty() {
+            return None;
+        }
+        let is_one =
+            |part: &Part, fits: fn(&str, &str) -> bool| fits(if is_id { &part.id } else { &part.location }, name);
+        self.first(&|part| is_one(part, |a, b| a == b))
+            .or_else(|| self.first(&|part| is_one(part, str::eq_ignore_ascii_case)))
+    }
+
+    fn first(&self, fits: &dyn Fn(&Part) -> bool) -> Option<&Part> {
+        if fits(self) {
             return Some(self);
         }
-        self.parts.iter().find_map(|part| part.with_id(id))
-    }
-
-    /// Its texts and attachments.
-    pub fn shown(&self) -> Shown<'_> {
-        let mut shown = Shown::default();
-        self.collect(false, &mut shown);
-        shown
-    }
-
-    fn collect<'a>(&'a self, is_related: bool, shown: &mut Shown<'a>) {
-        match self.kind.as_str() {
-            "multipart/alternative" => {
-                let mut text = Text::default();
-                for part in &self.parts {
-                    let mut one = Shown::default();
-                    part.collect(false, &mut one);
-                    for found in one.texts {
-                        text = Text { html: found.html.or(text.html), plain: found.plain.or(text.plain) };
-                    }
-                    shown.pictures.extend(one.pictures);
-                    shown.attachments.extend(one.attachments);
-                }
-                if text.html.is_some() || text.plain.is_some() {
-                    shown.texts.push(text);
-                }
-            }
-            _ if !self.parts.is_empty() => {
-                let is_related = self.kind == "multipart/related";
-                self.parts.iter().for_each(|part| part.collect(is_related, shown));
-            }
-            "text/html" if !self.is_attachment => shown.texts.push(Text { html: Some(self), plain: None }),
-            "text/plain" if !self.is_attachment && self.name.is_empty() => {
-                shown.texts.push(Text { html: None, plain: Some(self) });
-            }
-            kind if is_related && kind.starts_with("image/") && !self.id.is_empty() => shown.pictures.push(self),
-            kind if kind.starts_with("multipart/") => {}
-            _ => shown.attachments.push(self),
-        }
+        self.parts.iter().find_map(|part| part.first(fits))
     }
 
     /// A name to save it by.
@@ -275,6 +241,12 @@ impl Part {
         let text = with_line_feeds(encoding.decode(&bytes).0.into_owned());
         if self.is_flowed { crate::plain::unflowed(&text, self.deletes_space) } else { text }
     }
+}
+
+/// An identifier without its brackets, and what stands around them.
+fn content_id(value: &str) -> &str {
+    let inner = value.split_once('<').map_or(value, |(_, behind)| behind);
+    inner.split('>').next().unwrap_or_default().trim()
 }
 
 /// A text whose lines end with line feeds, whatever ended them.
@@ -381,35 +353,6 @@ impl Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn part(kind: &str, id: &str, parts: Vec<Part>) -> Part {
-        Part {
-            path: "1".into(),
-            kind: kind.into(),
-            name: String::new(),
-            charset: String::new(),
-            is_flowed: false,
-            deletes_space: false,
-            is_attachment: false,
-            id: id.into(),
-            coding: Coding::Identity,
-            message: 0,
-            body: 0,
-            end: 0,
-            parts,
-        }
-    }
-
-    #[test]
-    fn pictures_of_a_text_are_no_attachments() {
-        let page = || part("text/html", "", Vec::new());
-        let related = part("multipart/related", "", vec![page(), part("image/png", "a@b", Vec::new())]);
-        let both = part("multipart/alternative", "", vec![part("text/plain", "", Vec::new()), related]);
-        let all = part("multipart/mixed", "", vec![both, part("image/gif", "c@d", Vec::new())]);
-        let shown = all.shown();
-        let ids = |parts: &[&Part]| parts.iter().map(|part| part.id.clone()).collect::<Vec<_>>();
-        assert_eq!((ids(&shown.pictures), ids(&shown.attachments)), (vec!["a@b".into()], vec!["c@d".into()]));
-    }
 
     #[test]
     fn lines_end_with_line_feeds() {

@@ -6,3 +6,4 @@ mod hostile;
 #[cfg(feature = "languages")]
 mod languages;
 mod pages;
+mod reading;

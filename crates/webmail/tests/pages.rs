@@ -49,7 +49,7 @@ pub fn call(path: &str, fields: Option<&str>) -> Call {
     }
 }
 
-fn answer(mail: &mut Fake, path: &str, fields: Option<&str>) -> Reply {
+pub fn answer(mail: &mut Fake, path: &str, fields: Option<&str>) -> Reply {
     let session = Session::new(1, "ann".into(), TOKEN.into(), [0; 32], 0);
     webmail::answer(mail, &session, call(path, fields))
 }

@@ -1,7 +1,7 @@
 //! A message: its head, its texts, its attachments. HTML stands in a frame of its own, which may do nothing.
 
 use alloc::borrow::Cow;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 
@@ -12,7 +12,7 @@ use crate::mail::{Flag, Message};
 use crate::plain;
 use crate::reply::Reply;
 use crate::sanitise::{Picture, Safe, sanitise};
-use crate::structure::{Content, Part};
+use crate::structure::{Content, Part, Shown};
 
 use super::{Pages, Place};
 
@@ -39,8 +39,8 @@ impl Pages<'_> {
         self.head(&mut main, &message, &envelope);
         self.actions_on(&mut main, folder, uid, message.row.flags.flagged);
         self.leaving(&mut main, &message);
-        let shown = part.shown();
         let as_text = call.query.get("as") == "text";
+        let shown = self.shown(&part, as_text);
         let are_shown = self.shows_pictures(folder, &envelope, call);
         if !as_text && shown.texts.iter().any(|text| text.html.is_some()) {
             self.picture_choices(&mut main, Place { folder, uid }, &envelope, are_shown);
@@ -90,6 +90,26 @@ impl Pages<'_> {
             main.put("</ul>");
         }
         self.page(subject, Some(folder), self.told(call), main)
+    }
+
+    /// The texts and attachments of a message: among these are the pictures that no text shows.
+    fn shown<'p>(&mut self, root: &'p Part, as_text: bool) -> Shown<'p> {
+        let mut shown = root.shown();
+        if shown.pictures.is_empty() {
+            return shown;
+        }
+        let mut named: BTreeSet<&str> = BTreeSet::new();
+        for html in shown.texts.iter().filter_map(|text| text.html).filter(|_| !as_text) {
+            let page = html.text(self.mail);
+            sanitise(&page, &mut |picture| {
+                named.extend(root.picture(picture).map(|part| part.path.as_str()));
+                None
+            });
+        }
+        let (pictures, others) = shown.pictures.into_iter().partition(|part| named.contains(part.path.as_str()));
+        shown.pictures = pictures;
+        shown.attachments.extend(others);
+        shown
     }
 
     /// A message of the user.
@@ -176,7 +196,7 @@ impl Pages<'_> {
         let mut page = sheet(self.words.tag, &envelope.subject);
         put!(page, "<main dir=\"", self.words.direction, "\"><h1><bdi>", Text(&envelope.subject), "</bdi></h1>");
         self.head(&mut page, &message, &envelope);
-        let (shown, mut left) = (root.shown(), PICTURES_BYTES_MAX);
+        let (shown, mut left) = (self.shown(&root, false), PICTURES_BYTES_MAX);
         for text in &shown.texts {
             match (text.html, text.plain) {
                 (Some(html), _) => {
@@ -210,8 +230,8 @@ impl Pages<'_> {
         let mail = &mut *self.mail;
         sanitise(&page, &mut |named| {
             let bytes = match named {
-                Picture::Part(id) => Cow::Owned(root.with_id(id)?.bytes(mail, *left)),
                 Picture::Remote(url) => Cow::Borrowed(&fetched.get(url)?[..]),
+                named => Cow::Owned(root.picture(named)?.bytes(mail, *left)),
             };
             *left = left.saturating_sub(bytes.len());
             if *left > 0 { picture(&bytes) } else { None }

@@ -141,9 +141,7 @@ impl Pages<'_> {
         let from = self.usual_address();
         let text = self.signed(&from, &text);
         let letter = Letter { from, subject, text, ..Letter::default() };
-        let mut kept = files(place, part);
-        kept.extend(part.shown().pictures.iter().map(|part| Kept::new(place, part)));
-        Draft { letter, draft: None, answers: None, kept }
+        Draft { letter, draft: None, answers: None, kept: files(place, part) }
     }
 
     fn answer(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope, is_to_all: bool) -> Draft {
@@ -406,9 +404,10 @@ impl Kept {
     }
 }
 
-/// The files of a message.
+/// The files of a message, with the pictures of its texts.
 fn files(place: Place, part: &Part) -> Vec<Kept> {
-    part.shown().attachments.iter().map(|part| Kept::new(place, part)).collect()
+    let shown = part.shown();
+    shown.attachments.iter().chain(&shown.pictures).map(|part| Kept::new(place, part)).collect()
 }
 
 #[cfg(test)]

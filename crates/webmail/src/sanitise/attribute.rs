@@ -240,17 +240,16 @@ enum Source {
 /// The picture that a value names: a part of the mail, a file elsewhere, or one that stands in the value.
 fn source(value: &str, picture: &mut Pictures<'_>) -> Source {
     let value = value.trim();
+    let part = |url: Option<String>| url.as_deref().and_then(picture_within).map_or(Source::Nothing, Source::Here);
     match () {
         () if begins(value, "data:") => picture_within(value).map_or(Source::Nothing, Source::Here),
-        () if begins(value, "cid:") => {
-            let url = value.get(4..).and_then(|id| picture(Picture::Part(id)));
-            url.as_deref().and_then(picture_within).map_or(Source::Nothing, Source::Here)
-        }
+        () if begins(value, "cid:") => part(value.get(4..).and_then(|id| picture(Picture::Part(id)))),
         () if is_remote(value) => {
             let url = remote(value).and_then(|url| picture(Picture::Remote(&url)));
             url.as_deref().and_then(picture_within).map_or(Source::Remote, Source::Here)
         }
-        () => Source::Nothing,
+        () if value.contains(':') || value.is_empty() => Source::Nothing,
+        () => part(picture(Picture::Place(value))),
     }
 }
 

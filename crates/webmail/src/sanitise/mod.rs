@@ -43,8 +43,10 @@ pub struct Safe {
 /// A picture that a page names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Picture<'a> {
-    /// A part of the mail, by its identifier.
+    /// A part of the mail, by its identifier as it stands in a URL.
     Part(&'a str),
+    /// A part of the mail, by its place: a URL without a scheme.
+    Place(&'a str),
     /// A file of another server, by a URL of `http` or `https`.
     Remote(&'a str),
 }

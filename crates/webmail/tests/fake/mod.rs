@@ -20,6 +20,8 @@ pub struct Fake {
     pub contacts: Vec<u8>,
     pub script: String,
     pub identities: Vec<Identity>,
+    /// Headers and bodies of parts beside those of every message, which make it a `multipart/related`.
+    pub related: Vec<(String, String)>,
     /// Fields of the message, each with its end.
     pub fields: String,
     /// The envelope of all messages, if it is another than that of the subject.
@@ -33,8 +35,9 @@ pub struct Fake {
 impl Fake {
     fn raw(&self) -> (Vec<u8>, Layout) {
         let mut raw = format!(
-            "From: x\r\n{}References: <a@b>\r\n {HOSTILE}\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n",
-            self.fields
+            "From: x\r\n{}References: <a@b>\r\n {HOSTILE}\r\nContent-Type: multipart/{}; boundary=b\r\n\r\n",
+            self.fields,
+            if self.related.is_empty() { "mixed" } else { "related" }
         );
         let mut layout = Layout { header: 0, body: raw.len() as u64, ..Layout::default() };
         let file = HOSTILE.replace('"', "");
@@ -51,7 +54,7 @@ impl Fake {
                 "file".into(),
             ),
         ];
-        for (header, body) in parts {
+        for (header, body) in parts.into_iter().chain(self.related.clone()) {
             raw.push_str("--b\r\n");
             let at = raw.len() as u64;
             raw.push_str(&format!("{header}\r\n"));

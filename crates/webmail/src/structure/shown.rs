@@ -1,0 +1,126 @@
+//! What a reader of a message sees: its texts in their order, their pictures, and all else to be saved.
+
+use alloc::vec::Vec;
+
+use super::Part;
+
+/// A text of a message, in the forms that it has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Text<'a> {
+    /// As HTML.
+    pub html: Option<&'a Part>,
+    /// As plain text.
+    pub plain: Option<&'a Part>,
+}
+
+/// A message in the order in which it is read.
+#[derive(Debug, Default)]
+pub struct Shown<'a> {
+    /// Texts.
+    pub texts: Vec<Text<'a>>,
+    /// Pictures beside a text, which it may show.
+    pub pictures: Vec<&'a Part>,
+    /// All else.
+    pub attachments: Vec<&'a Part>,
+}
+
+impl Part {
+    /// Its texts and attachments.
+    pub fn shown(&self) -> Shown<'_> {
+        let mut shown = Shown::default();
+        self.collect(false, &mut shown);
+        shown
+    }
+
+    fn collect<'a>(&'a self, is_related: bool, shown: &mut Shown<'a>) {
+        match self.kind.as_str() {
+            "multipart/alternative" => {
+                let mut text = Text::default();
+                for part in &self.parts {
+                    let mut one = Shown::default();
+                    part.collect(false, &mut one);
+                    for found in one.texts {
+                        text = Text { html: found.html.or(text.html), plain: found.plain.or(text.plain) };
+                    }
+                    shown.pictures.extend(one.pictures);
+                    shown.attachments.extend(one.attachments);
+                }
+                if text.html.is_some() || text.plain.is_some() {
+                    shown.texts.push(text);
+                }
+            }
+            _ if !self.parts.is_empty() => {
+                let is_related = self.kind == "multipart/related";
+                self.parts.iter().for_each(|part| part.collect(is_related, shown));
+            }
+            "text/html" if !self.is_attachment => shown.texts.push(Text { html: Some(self), plain: None }),
+            "text/plain" if !self.is_attachment && self.name.is_empty() => {
+                shown.texts.push(Text { html: None, plain: Some(self) });
+            }
+            kind if is_related && kind.starts_with("image/") && !(self.id.is_empty() && self.location.is_empty()) => {
+                shown.pictures.push(self);
+            }
+            kind if kind.starts_with("multipart/") => {}
+            _ => shown.attachments.push(self),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use stream::Coding;
+
+    use super::*;
+    use crate::sanitise::Picture;
+
+    fn part(kind: &str, id: &str, parts: Vec<Part>) -> Part {
+        Part {
+            path: "1".into(),
+            kind: kind.into(),
+            name: String::new(),
+            charset: String::new(),
+            is_flowed: false,
+            deletes_space: false,
+            is_attachment: false,
+            id: id.into(),
+            location: String::new(),
+            coding: Coding::Identity,
+            message: 0,
+            body: 0,
+            end: 0,
+            parts,
+        }
+    }
+
+    #[test]
+    fn pictures_of_a_text_are_no_attachments() {
+        let page = || part("text/html", "", Vec::new());
+        let related = part("multipart/related", "", vec![page(), part("image/png", "a@b", Vec::new())]);
+        let both = part("multipart/alternative", "", vec![part("text/plain", "", Vec::new()), related]);
+        let all = part("multipart/mixed", "", vec![both, part("image/gif", "c@d", Vec::new())]);
+        let shown = all.shown();
+        let ids = |parts: &[&Part]| parts.iter().map(|part| part.id.clone()).collect::<Vec<_>>();
+        assert_eq!((ids(&shown.pictures), ids(&shown.attachments)), (vec!["a@b".into()], vec!["c@d".into()]));
+    }
+
+    #[test]
+    fn a_picture_is_named_by_its_identifier_or_its_place() {
+        let mut placed = part("image/png", "A@b+c", Vec::new());
+        placed.location = "img/a b.png".into();
+        let all = part("multipart/related", "", vec![part("image/gif", "x", Vec::new()), placed]);
+        let found = |named| all.picture(named).map(|part| part.kind.as_str());
+        for id in ["A@b+c", "a@b+C", "<A@b+c>", "A%40b+c", "%3cA%40b%2bc%3e", " A@b+c "] {
+            assert_eq!(found(Picture::Part(id)), Some("image/png"), "{id}");
+        }
+        assert_eq!(found(Picture::Place("img/a%20b.png")), Some("image/png"));
+        assert_eq!(
+            (found(Picture::Part("")), found(Picture::Place("")), found(Picture::Part("y"))),
+            (None, None, None)
+        );
+        for (field, wanted) in [("(x) <a@b>", "a@b"), ("<a@b> y", "a@b"), ("a@b", "a@b"), ("", ""), ("<", "")] {
+            assert_eq!(super::super::content_id(field), wanted, "{field}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What is shown of a message, and what is listed below it.
+
+use crate::fake::Fake;
+use crate::pages::{answer, body};
+
+fn page(mail: &mut Fake, path: &str) -> String {
+    let reply = answer(mail, path, None);
+    assert_eq!(reply.status, 200, "{path}");
+    body(mail, reply)
+}
+
+/// The names of the files that a page lists.
+fn files(page: &str) -> Vec<&str> {
+    let behind = page.split("/part/").skip(1).filter_map(|rest| rest.split("<bdi>").nth(1));
+    behind.filter_map(|name| name.split('<').next()).collect()
+}
+
+#[test]
+fn pictures_that_no_text_shows_are_attachments() {
+    let picture = |fields: &str, name: &str| {
+        (format!("Content-Type: image/png; name={name}\r\n{fields}\r\n"), "\u{89}PNG".to_owned())
+    };
+    let mut mail = Fake {
+        html: "<img src='cid:a%40b'><img src=CID:%3CC@D%3e><img src='./p%20q.png'>".into(),
+        count: 60,
+        related: vec![
+            picture("Content-ID: (x) <a@b>", "1.png"),
+            picture("Content-ID: <c@d>", "2.png"),
+            picture("Content-Location: ./p q.png", "3.png"),
+            picture("Content-ID: <z@z>", "4.png"),
+            picture("Content-ID: <y@y>\r\nContent-Disposition: attachment; filename=5.png", "5.png"),
+        ],
+        ..Fake::default()
+    };
+    let listed = |page: &str| {
+        files(page).into_iter().filter(|name| name.ends_with(".png")).map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&page(&mut mail, "/m/1/60")), ["4.png", "5.png"]);
+    assert_eq!(listed(&page(&mut mail, "/m/1/60?as=text")), ["1.png", "2.png", "3.png", "4.png", "5.png"]);
+    let printed = page(&mut mail, "/m/1/60/print");
+    assert!(printed.contains("4.png") && !printed.contains("3.png"), "{printed}");
+    for path in ["/write?forward=1.60", "/write?draft=2.60"] {
+        assert_eq!(page(&mut mail, path).matches(".png</bdi>").count(), 5, "{path}");
+    }
+}
