@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 
 use proto::http::Request;
 
-use crate::form::{Form, decoded};
+use crate::form::Form;
 use crate::language::Language;
+use crate::percent::decoded;
 
 /// A request.
 #[derive(Debug, Clone, Default)]

@@ -10,6 +10,7 @@ use memchr::memmem;
 use mime::Value;
 
 use crate::compose::File;
+use crate::percent::decoded;
 
 /// Fields and files of a form.
 const FIELDS_MAX: usize = 1_000;
@@ -101,25 +102,6 @@ impl Form {
     pub fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|(known, _)| known == name)
     }
-}
-
-/// Text without percent encoding.
-pub(crate) fn decoded(text: &[u8], plus_is_blank: bool) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        let digit = |at: usize| behind.get(at).and_then(|&digit| char::from(digit).to_digit(16));
-        match (byte, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push(u8::try_from(high.saturating_mul(16).saturating_add(low)).unwrap_or(b'?'));
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            (b'+', ..) if plus_is_blank => out.push(b' '),
-            _ => out.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use text::html::{Token, Tokeniser, Within};
 
-use crate::sanitise::{DEPTH_MAX, Picture, is_allowed, sanitise};
+use crate::sanitise::{DEPTH_MAX, Picture, is_allowed, is_link, sanitise};
 
 /// Fuzz body: what a page comes to holds nothing but elements and attributes of the list, each closed in its turn; made safe again it is
 /// the same.
@@ -50,7 +50,7 @@ fn check(html: &str) {
         Token::Value(value) => check_value(&current, &attribute, &String::from_utf8_lossy(value)),
         Token::End { is_closed } => {
             assert!(!is_closed, "a tag ends with />");
-            if !current.is_empty() && !["br", "hr", "img", "wbr", "col"].contains(&current.as_str()) {
+            if !current.is_empty() && !["br", "hr", "img", "wbr", "col", "area"].contains(&current.as_str()) {
                 open.push(core::mem::take(&mut current));
             }
             current.clear();
@@ -70,8 +70,10 @@ fn check(html: &str) {
 fn check_value(element: &str, attribute: &str, value: &str) {
     let begins = |all: &[&str]| all.iter().any(|scheme| value.starts_with(scheme));
     match attribute {
-        "href" => assert!(begins(&["http://", "https://", "mailto:", "#mail-"]), "a link to {value}"),
-        "name" => assert!(element == "a" && begins(&["mail-"]), "a name of {value}"),
+        "href" => assert!(begins(&["#mail-"]) || is_link(value), "a link to {value}"),
+        "usemap" => assert!(element == "img" && begins(&["#mail-"]), "a map of {value}"),
+        "name" => assert!(["a", "map"].contains(&element) && begins(&["mail-"]), "a name of {value}"),
+        "id" => assert!(begins(&["mail-"]), "a name of {value}"),
         "src" => assert!(element == "img" && begins(&["data:image/"]), "a picture of {value}"),
         "style" => {
             for piece in ["url(", "var(", "expression(", "\\", "@", "/*"] {

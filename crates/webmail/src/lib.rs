@@ -32,6 +32,7 @@ mod language;
 pub mod mail;
 mod page;
 pub mod passkey;
+mod percent;
 mod plain;
 mod qr;
 mod refusal;

@@ -15,8 +15,8 @@ use stream::{Coding, Event, Fuel, Nothing, Stage, Window};
 use text::encoding::Encoding;
 
 use crate::envelope::shown;
-use crate::form::decoded;
 use crate::mail::{Layout, Mail, Message};
+use crate::percent::decoded;
 use crate::sanitise::Picture;
 
 pub use shown::Shown;

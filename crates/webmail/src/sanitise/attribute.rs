@@ -8,14 +8,15 @@ use alloc::vec::Vec;
 use text::html::reference::Place;
 
 use super::element::Element;
-use super::{Picture, Pictures, decoded, link::link, style};
+use super::link::{link, resolved};
+use super::{Picture, Pictures, decoded, style};
 use crate::html::escape;
 
 /// Characters of a text in an attribute.
 const TEXT_CHARACTERS_MAX: usize = 1_000;
 
 /// Attributes that something is made of, in the order in which they are written.
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 40] = [
     "background",
     "href",
     "src",
@@ -41,12 +42,28 @@ const NAMES: [&str; 27] = [
     "start",
     "type",
     "name",
+    "id",
     "hidden",
     "text",
+    "reversed",
+    "value",
+    "open",
+    "noshade",
+    "hspace",
+    "vspace",
+    "usemap",
+    "shape",
+    "coords",
+    "span",
+    "scope",
+    "rules",
 ];
 
 /// Begins the names of places in a mail, so that they are not those of a page around it.
 const PLACE: &str = "mail-";
+
+/// Bytes of the name of a place.
+const PLACE_BYTES_MAX: usize = 200;
 
 /// Attributes of the tag under way, each of [`NAMES`] at most once; others are left out.
 #[derive(Debug, Default)]
@@ -105,9 +122,26 @@ impl Attributes {
         decoded(self.values.get(attribute.begin..attribute.end).unwrap_or_default(), Place::Value)
     }
 
+    fn named(&self, name: &[u8]) -> Option<Cow<'_, str>> {
+        self.find(place_of(name)?).map(|attribute| self.get(attribute))
+    }
+
+    /// The text of a control, if it is a button.
+    pub fn button(&self) -> Option<String> {
+        let is_button =
+            |kind: &str| ["submit", "button", "reset"].into_iter().any(|one| kind.eq_ignore_ascii_case(one));
+        self.named(b"type").filter(|kind| is_button(kind))?;
+        self.named(b"value").map(|value| shortened(&value))
+    }
+
+    /// The URL that a page gives its links as their base.
+    pub fn base(&self) -> Option<String> {
+        link(&self.named(b"href")?).filter(|base| base.starts_with("http"))
+    }
+
     /// The colours of a body, as a style.
     fn colours(&self) -> String {
-        let colour = |name| self.find(place_of(name)?).and_then(|attribute| colour(&self.get(attribute)));
+        let colour = |name| self.named(name).and_then(|value| colour(&value));
         let behind = colour(b"bgcolor").map(|colour| format!("background-color:{colour};"));
         let text = colour(b"text").map(|colour| format!("color:{colour};"));
         [behind.unwrap_or_default(), text.unwrap_or_default()].concat()
@@ -123,9 +157,20 @@ fn place_of(name: &[u8]) -> Option<usize> {
 fn wanted(element: &Element, name: &[u8]) -> Option<usize> {
     let place = place_of(name)?;
     let is_wanted = match *NAMES.get(place)? {
-        "href" | "name" => element.name == "a",
-        "src" | "alt" => element.name == "img",
-        "color" | "face" | "size" => element.name == "font",
+        "href" => matches!(element.name, "a" | "area" | "base"),
+        "name" => matches!(element.name, "a" | "map"),
+        "src" | "hspace" | "vspace" | "usemap" => element.name == "img",
+        "alt" => matches!(element.name, "img" | "area"),
+        "shape" | "coords" => element.name == "area",
+        "color" | "size" => matches!(element.name, "font" | "hr"),
+        "face" => element.name == "font",
+        "start" | "reversed" => element.name == "ol",
+        "value" => matches!(element.name, "li" | "input"),
+        "open" => element.name == "details",
+        "noshade" => element.name == "hr",
+        "span" => matches!(element.name, "col" | "colgroup"),
+        "scope" => element.name == "th",
+        "rules" => element.name == "table",
         "text" => element.name == "body",
         _ => true,
     };
@@ -134,12 +179,18 @@ fn wanted(element: &Element, name: &[u8]) -> Option<usize> {
 
 /// Whether an attribute may be in the output.
 pub(super) fn is_written(element: &Element, name: &[u8]) -> bool {
-    let is_of_link = element.name == "a" && (name == b"target" || name == b"rel");
+    let is_of_link = matches!(element.name, "a" | "area") && (name == b"target" || name == b"rel");
     is_of_link || (name != b"background" && wanted(element, name).is_some())
 }
 
 /// Writes the attributes of an element, in a fixed order; how many pictures elsewhere they name.
-pub(super) fn write(element: &Element, given: &mut Attributes, picture: &mut Pictures<'_>, out: &mut String) -> u32 {
+pub(super) fn write(
+    element: &Element,
+    given: &mut Attributes,
+    base: Option<&str>,
+    picture: &mut Pictures<'_>,
+    out: &mut String,
+) -> u32 {
     // A picture without a text is announced by the name of its file, and the colour of a body is a style.
     let always = match element.name {
         "img" => place_of(b"alt"),
@@ -156,7 +207,7 @@ pub(super) fn write(element: &Element, given: &mut Attributes, picture: &mut Pic
         let name = NAMES.get(attribute.name).copied().unwrap_or_default();
         match name {
             "background" => remote = remote.saturating_add(u32::from(is_remote(&value))),
-            "src" => match source(&value, picture) {
+            "src" => match source(&value, base, picture) {
                 Source::Here(url) => put(name, &url, out),
                 Source::Remote => remote = remote.saturating_add(1),
                 Source::Nothing => {}
@@ -164,9 +215,14 @@ pub(super) fn write(element: &Element, given: &mut Attributes, picture: &mut Pic
             "href" => {
                 if let Some(place) = value.trim().strip_prefix('#').and_then(place) {
                     put(name, &["#", &place].concat(), out);
-                } else if let Some(link) = link(&value) {
+                } else if let Some(link) = resolved(&value, base) {
                     put(name, &link, out);
                     out.push_str(" target=\"_blank\" rel=\"noopener noreferrer nofollow\"");
+                }
+            }
+            "usemap" => {
+                if let Some(place) = value.trim().strip_prefix('#').and_then(place) {
+                    put(name, &["#", &place].concat(), out);
                 }
             }
             "alt" => put(name, &shortened(&value), out),
@@ -179,7 +235,7 @@ pub(super) fn write(element: &Element, given: &mut Attributes, picture: &mut Pic
             }
             "bgcolor" | "text" if element.name == "body" => {}
             name => {
-                if let Some(value) = typed(name, &value) {
+                if let Some(value) = typed(element, name, &value) {
                     put(name, &value, out);
                 }
             }
@@ -197,11 +253,12 @@ fn put(name: &str, value: &str, out: &mut String) {
 }
 
 /// The value of an attribute as its type; `None` if it is of another.
-fn typed<'v>(name: &str, value: &'v str) -> Option<Cow<'v, str>> {
+fn typed<'v>(element: &Element, name: &str, value: &'v str) -> Option<Cow<'v, str>> {
     let value = value.trim();
     match name {
         "color" | "bgcolor" => colour(value).map(Cow::Owned),
         "face" => face(value).map(Cow::Borrowed),
+        "size" if element.name == "hr" => number(value, 100).map(Cow::Borrowed),
         "size" => step(value).map(Cow::Owned),
         "title" => Some(shortened(value)).filter(|text| !text.is_empty()).map(Cow::Owned),
         "dir" => keyword(value, &["ltr", "rtl", "auto"]),
@@ -209,26 +266,64 @@ fn typed<'v>(name: &str, value: &'v str) -> Option<Cow<'v, str>> {
             let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '-';
             (!value.is_empty() && value.len() <= 35 && value.chars().all(is_tag)).then_some(Cow::Borrowed(value))
         }
-        "align" => keyword(value, &["left", "right", "center", "justify", "middle", "top", "bottom"]),
+        "align" => keyword(
+            value,
+            &[
+                "left",
+                "right",
+                "center",
+                "justify",
+                "middle",
+                "top",
+                "bottom",
+                "absmiddle",
+                "absbottom",
+                "texttop",
+                "baseline",
+                "char",
+            ],
+        ),
         "valign" => keyword(value, &["top", "middle", "bottom", "baseline"]),
         "width" | "height" => length(value),
-        "border" | "cellpadding" | "cellspacing" | "colspan" | "rowspan" | "start" => {
+        "border" | "cellpadding" | "cellspacing" | "colspan" | "rowspan" | "span" | "hspace" | "vspace" => {
             number(value, 1_000).map(Cow::Borrowed)
         }
+        // The number of an item is content: a year, a clause, one below zero.
+        "start" | "value" => ordinal(value).map(Cow::Owned),
         "nowrap" => Some(Cow::Borrowed("nowrap")),
         "hidden" => Some(Cow::Borrowed("hidden")),
+        "reversed" => Some(Cow::Borrowed("reversed")),
+        "open" => Some(Cow::Borrowed("open")),
+        "noshade" => Some(Cow::Borrowed("noshade")),
+        "shape" => keyword(value, &["rect", "circle", "poly", "default"]),
+        "coords" => {
+            let is_list = |c: char| c.is_ascii_digit() || matches!(c, ',' | ' ' | '.' | '%');
+            (!value.is_empty() && value.len() <= 1_000 && value.chars().all(is_list)).then_some(Cow::Borrowed(value))
+        }
+        "scope" => keyword(value, &["row", "col", "rowgroup", "colgroup"]),
+        "rules" => keyword(value, &["none", "groups", "rows", "cols", "all"]),
         "type" if ["1", "a", "A", "i", "I"].contains(&value) => Some(Cow::Borrowed(value)),
         "type" => keyword(value, &["disc", "circle", "square"]),
-        "name" => place(value).map(Cow::Owned),
+        "name" | "id" => place(value).map(Cow::Owned),
         _ => None,
     }
 }
 
-/// The name of a place in a mail.
+/// The name of a place in a mail: its letters and digits, others as numbers. A link has it %-coded.
 fn place(value: &str) -> Option<String> {
-    let name = value.strip_prefix(PLACE).unwrap_or(value);
-    let is_plain = |c: char| c.is_alphanumeric() || "-_.:".contains(c);
-    (!name.is_empty() && name.len() <= 200 && name.chars().all(is_plain)).then(|| [PLACE, name].concat())
+    let name = crate::percent::decoded(value.as_bytes(), false);
+    let name = name.strip_prefix(PLACE).unwrap_or(&name);
+    if name.is_empty() || name.len() > PLACE_BYTES_MAX {
+        return None;
+    }
+    let mut place = String::from(PLACE);
+    for character in name.chars() {
+        match character.is_alphanumeric() || "-_.:".contains(character) {
+            true => place.push(character),
+            false => place.push_str(&format!("_{:x}_", u32::from(character))),
+        }
+    }
+    (place.len() <= PLACE_BYTES_MAX).then_some(place)
 }
 
 enum Source {
@@ -238,19 +333,24 @@ enum Source {
 }
 
 /// The picture that a value names: a part of the mail, a file elsewhere, or one that stands in the value.
-fn source(value: &str, picture: &mut Pictures<'_>) -> Source {
+fn source(value: &str, base: Option<&str>, picture: &mut Pictures<'_>) -> Source {
     let value = value.trim();
     let part = |url: Option<String>| url.as_deref().and_then(picture_within).map_or(Source::Nothing, Source::Here);
     match () {
         () if begins(value, "data:") => picture_within(value).map_or(Source::Nothing, Source::Here),
         () if begins(value, "cid:") => part(value.get(4..).and_then(|id| picture(Picture::Part(id)))),
-        () if is_remote(value) => {
-            let url = remote(value).and_then(|url| picture(Picture::Remote(&url)));
-            url.as_deref().and_then(picture_within).map_or(Source::Remote, Source::Here)
-        }
+        () if is_remote(value) => fetched(remote(value), picture),
         () if value.contains(':') || value.is_empty() => Source::Nothing,
-        () => part(picture(Picture::Place(value))),
+        () => match (part(picture(Picture::Place(value))), resolved(value, base)) {
+            (Source::Nothing, Some(url)) => fetched(remote(&url), picture),
+            (found, _) => found,
+        },
     }
+}
+
+fn fetched(url: Option<String>, picture: &mut Pictures<'_>) -> Source {
+    let found = url.and_then(|url| picture(Picture::Remote(&url)));
+    found.as_deref().and_then(picture_within).map_or(Source::Remote, Source::Here)
 }
 
 fn is_remote(value: &str) -> bool {
@@ -265,16 +365,24 @@ fn begins(value: &str, beginning: &str) -> bool {
 /// The URL of a picture elsewhere, without a fragment. One without a scheme is of HTTPS.
 fn remote(value: &str) -> Option<String> {
     let value = value.split('#').next().unwrap_or_default();
-    if value.starts_with("//") { link(&format!("https:{value}")) } else { link(value) }
+    let url = if value.starts_with("//") { link(&format!("https:{value}")) } else { link(value) };
+    url.filter(|url| url.starts_with("http"))
 }
+
+/// Kinds of pictures that hold nothing but pixels.
+const KINDS: [&str; 6] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp"];
 
 /// A picture in Base64, of a kind that holds nothing but pixels.
 fn picture_within(value: &str) -> Option<String> {
     let (head, content) = value.split_once(',')?;
     let head = head.to_ascii_lowercase();
-    let kind = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]
-        .into_iter()
-        .find(|kind| head.strip_prefix("data:").and_then(|head| head.strip_prefix(kind)) == Some(";base64"))?;
+    let head = head.strip_prefix("data:")?.trim().strip_suffix("base64")?.trim_end().strip_suffix(';')?;
+    let kind = match head.split(';').next().unwrap_or_default().trim() {
+        "image/jpg" | "image/pjpeg" => "image/jpeg",
+        "image/x-png" => "image/png",
+        "image/x-ms-bmp" => "image/bmp",
+        kind => KINDS.into_iter().find(|known| *known == kind)?,
+    };
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let mut url = format!("data:{kind};base64,");
     let before = url.len();
@@ -297,6 +405,12 @@ fn number(value: &str, most: u32) -> Option<&str> {
     let number: u32 = digits.parse().ok()?;
     let shown = if number == 0 { "0" } else { digits.trim_start_matches(['+', '0']) };
     (number <= most).then_some(shown)
+}
+
+/// The number of an item of a list.
+fn ordinal(value: &str) -> Option<String> {
+    let number: i32 = value.trim_end_matches('.').parse().ok()?;
+    Some(format!("{number}"))
 }
 
 /// Pixels or a percentage.

@@ -34,7 +34,7 @@ impl Element {
     }
 }
 
-const fn of(name: &'static str, kind: Kind) -> Element {
+pub(super) const fn of(name: &'static str, kind: Kind) -> Element {
     Element { name, written: name, kind, breaks_out: false }
 }
 
@@ -43,11 +43,12 @@ const fn out(name: &'static str, kind: Kind) -> Element {
 }
 
 /// In the order of their names.
-const ELEMENTS: [Element; 79] = [
+const ELEMENTS: [Element; 81] = [
     of("a", Kind::Inline),
     of("abbr", Kind::Inline),
     of("acronym", Kind::Inline),
     of("address", Kind::Block),
+    of("area", Kind::Void),
     of("article", Kind::Block),
     of("aside", Kind::Block),
     out("b", Kind::Inline),
@@ -91,6 +92,7 @@ const ELEMENTS: [Element; 79] = [
     of("kbd", Kind::Inline),
     out("li", Kind::Item),
     of("main", Kind::Block),
+    of("map", Kind::Inline),
     of("mark", Kind::Inline),
     of("nav", Kind::Block),
     out("nobr", Kind::Inline),
