@@ -7,15 +7,22 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::mail::Message;
+
 /// Addresses of a field that are read.
 const ADDRESSES_MAX: usize = 200;
 
 /// Bytes of a text that are shown.
 const TEXT_BYTES_MAX: usize = 2_000;
 
+/// Bytes of a date that are read.
+const DATE_BYTES_MAX: usize = 200;
+
 /// The fields of a message that a list and a reply need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Envelope {
+    /// The time of `Date`, seconds since 1970, if it is one of the calendar.
+    pub date: Option<i64>,
     /// The text of `Subject`.
     pub subject: String,
     /// `From`
@@ -66,14 +73,19 @@ impl Envelope {
         Envelope::read(told).unwrap_or_default()
     }
 
+    /// The time when a message was written; when it came, if it does not say.
+    pub(crate) fn sent(&self, message: &Message) -> i64 {
+        self.date.unwrap_or(message.row.date)
+    }
+
     fn read(told: &[u8]) -> Option<Envelope> {
         let mut reader = Reader(told.strip_prefix(b"(")?);
-        let _date = reader.text()?;
+        let date = sent(&reader.text()?);
         let (subject, from) = (shown(&reader.text()?), reader.people()?);
         reader.pass_people()?;
         let (reply_to, to, cc, bcc) = (reader.people()?, reader.people()?, reader.people()?, reader.people()?);
         let _answers = reader.text()?;
-        Some(Envelope { subject, from, reply_to, to, cc, bcc, id: shown(&reader.text()?) })
+        Some(Envelope { date, subject, from, reply_to, to, cc, bcc, id: shown(&reader.text()?) })
     }
 
     /// The fields that a line of a list shows: the subject, and the people that it is from, or to.
@@ -89,6 +101,13 @@ impl Envelope {
         };
         read().unwrap_or_default()
     }
+}
+
+/// The time of a field `Date`, from 1970 to the year 9999.
+pub(crate) fn sent(raw: &[u8]) -> Option<i64> {
+    let bytes = raw.get(..raw.len().min(DATE_BYTES_MAX)).unwrap_or_default();
+    let (seconds, _) = text::date::parse_message(bytes)?;
+    (0..253_402_300_800).contains(&seconds).then_some(seconds)
 }
 
 /// The text of a field, without characters that make a line read as another.
@@ -214,6 +233,15 @@ mod tests {
         assert_eq!((read.reply_to[0].label(), read.to.len()), ("r@b.example", 1));
         assert_eq!(Envelope::line(told.as_bytes(), false), (read.subject.clone(), read.from.clone()));
         assert_eq!(Envelope::line(told.as_bytes(), true), (read.subject, read.to));
+        for (date, wanted) in [
+            ("Wed, 01 Jan 2020 12:00:00 +0100", Some(1_577_876_400)),
+            ("d", None),
+            ("1 Jan 1960 0:00 +0000", None),
+            ("1 Jan 99999 0:00 +0000", None),
+        ] {
+            let told = format!(r#"("{date}" NIL NIL NIL NIL NIL NIL NIL NIL NIL)"#);
+            assert_eq!(Envelope::parse(told.as_bytes()).date, wanted, "{date}");
+        }
         for cut in 0..told.len() {
             Envelope::parse(&told.as_bytes()[..cut]);
         }

@@ -43,3 +43,15 @@ fn pictures_that_no_text_shows_are_attachments() {
         assert_eq!(page(&mut mail, path).matches(".png</bdi>").count(), 5, "{path}");
     }
 }
+
+#[test]
+fn the_date_is_that_of_the_mail() {
+    let people = r#"(("Bob" NIL "bob" "x.example"))"#;
+    let envelope = format!(r#"("Wed, 01 Jan 2020 12:00:00 +0100" "s" {people} NIL NIL {people} NIL NIL NIL "<2@x>")"#);
+    let mut mail = Fake { envelope, count: 60, ..Fake::default() };
+    for path in ["/m/1/60", "/m/1/60/print", "/write?reply=1.60", "/write?forward=1.60"] {
+        let page = page(&mut mail, path);
+        assert!(page.contains("1 Jan 2020"), "{path}: {page}");
+    }
+    assert!(!page(&mut mail, "/m/1").contains("2020"), "a list is in the order of arrival");
+}

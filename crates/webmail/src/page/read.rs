@@ -137,7 +137,7 @@ impl Pages<'_> {
         if envelope.reply_to != envelope.from {
             self.people(main, words.reply_to, &envelope.reply_to);
         }
-        put!(main, "<dt>", words.date, "</dt><dd>", Text(&self.whole_date(message.row.date)), "</dd></dl>");
+        put!(main, "<dt>", words.date, "</dt><dd>", Text(&self.whole_date(envelope.sent(message))), "</dd></dl>");
     }
 
     fn actions_on(&self, main: &mut Html, folder: u32, uid: u32, is_flagged: bool) {

@@ -129,7 +129,7 @@ impl Pages<'_> {
         let words = &self.words.common;
         for (name, value) in [
             (words.from, joined(&envelope.from)),
-            (words.date, self.whole_date(message.row.date)),
+            (words.date, self.whole_date(envelope.sent(message))),
             (words.subject, envelope.subject.clone()),
             (words.to, joined(&envelope.to)),
         ] {
@@ -164,7 +164,7 @@ impl Pages<'_> {
         let cc: Vec<Address> = others.take(ANSWERED_MAX).cloned().collect();
         let quoted = plain::quoted(&self.text_of(part));
         let who = envelope.from.first().map(Address::written).unwrap_or_default();
-        let head = fill(self.words.write.wrote, &[&self.whole_date(message.row.date), &who]);
+        let head = fill(self.words.write.wrote, &[&self.whole_date(envelope.sent(message)), &who]);
         let text = format!("\n\n{head}\n{quoted}");
         let from = everybody().find_map(own_of).cloned().unwrap_or_else(|| self.usual_address());
         let signature = self.signed(&from, "");
