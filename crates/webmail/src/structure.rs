@@ -33,6 +33,44 @@ pub const TEXT_BYTES_MAX: usize = 2 << 20;
 /// Bytes of a message that are read at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// Endings of the names of files, by type.
+const ENDINGS: [(&str, &str); 34] = [
+    ("message/rfc822", "eml"),
+    ("message/delivery-status", "txt"),
+    ("message/disposition-notification", "txt"),
+    ("text/plain", "txt"),
+    ("text/rfc822-headers", "txt"),
+    ("text/html", "html"),
+    ("text/calendar", "ics"),
+    ("text/vcard", "vcf"),
+    ("text/x-vcard", "vcf"),
+    ("text/csv", "csv"),
+    ("text/markdown", "md"),
+    ("text/x-patch", "patch"),
+    ("text/x-diff", "diff"),
+    ("text/rtf", "rtf"),
+    ("text/xml", "xml"),
+    ("image/png", "png"),
+    ("image/jpeg", "jpg"),
+    ("image/gif", "gif"),
+    ("image/webp", "webp"),
+    ("image/avif", "avif"),
+    ("image/bmp", "bmp"),
+    ("image/tiff", "tiff"),
+    ("image/heic", "heic"),
+    ("image/svg+xml", "svg"),
+    ("audio/mpeg", "mp3"),
+    ("audio/wav", "wav"),
+    ("video/mp4", "mp4"),
+    ("application/pdf", "pdf"),
+    ("application/zip", "zip"),
+    ("application/rtf", "rtf"),
+    ("application/json", "json"),
+    ("application/xml", "xml"),
+    ("application/pgp-signature", "asc"),
+    ("application/pkcs7-signature", "p7s"),
+];
+
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
@@ -46,6 +84,7 @@ pub struct Part {
     is_flowed: bool,
     deletes_space: bool,
     is_attachment: bool,
+    is_inline: bool,
     /// `Content-ID` without its brackets.
     id: String,
     /// `Content-Location`
@@ -138,6 +177,7 @@ impl Part {
             is_flowed: parameter("format").eq_ignore_ascii_case("flowed"),
             deletes_space: parameter("delsp").eq_ignore_ascii_case("yes"),
             is_attachment: place.main.eq_ignore_ascii_case(b"attachment"),
+            is_inline: place.main.eq_ignore_ascii_case(b"inline"),
             id: field("content-id").map(|id| content_id(&id).into()).unwrap_or_default(),
             location: field("content-location").unwrap_or_default(),
             coding: if layout.is_message { Coding::Identity } else { coding.unwrap_or_default() },
@@ -198,16 +238,7 @@ impl Part {
         if !self.name.is_empty() {
             return self.name.chars().take(120).collect();
         }
-        let end = match self.kind.as_str() {
-            "message/rfc822" => "eml",
-            "text/plain" => "txt",
-            "text/html" => "html",
-            "image/png" => "png",
-            "image/jpeg" => "jpg",
-            "image/gif" => "gif",
-            "application/pdf" => "pdf",
-            _ => "bin",
-        };
+        let end = ENDINGS.iter().find(|(kind, _)| *kind == self.kind).map_or("bin", |(_, end)| end);
         format!("part-{}.{end}", self.path)
     }
 

@@ -40,7 +40,9 @@ impl Part {
                     let mut one = Shown::default();
                     part.collect(false, &mut one);
                     for found in one.texts {
-                        text = Text { html: found.html.or(text.html), plain: found.plain.or(text.plain) };
+                        // Other forms of text than plain stand in where there is no plain one.
+                        let plain = found.plain.filter(|part| text.plain.is_none() || part.kind == "text/plain");
+                        text = Text { html: found.html.or(text.html), plain: plain.or(text.plain) };
                     }
                     shown.pictures.extend(one.pictures);
                     shown.attachments.extend(one.attachments);
@@ -54,8 +56,14 @@ impl Part {
                 self.parts.iter().for_each(|part| part.collect(is_related, shown));
             }
             "text/html" if !self.is_attachment => shown.texts.push(Text { html: Some(self), plain: None }),
-            "text/plain" if !self.is_attachment && self.name.is_empty() => {
+            kind if !self.is_attachment
+                && is_text(kind)
+                && (self.name.is_empty() || self.is_inline || self.path == "1") =>
+            {
                 shown.texts.push(Text { html: None, plain: Some(self) });
+                if !self.name.is_empty() {
+                    shown.attachments.push(self);
+                }
             }
             kind if is_related && kind.starts_with("image/") && !(self.id.is_empty() && self.location.is_empty()) => {
                 shown.pictures.push(self);
@@ -64,6 +72,20 @@ impl Part {
             _ => shown.attachments.push(self),
         }
     }
+}
+
+/// Whether a part is shown as plain text: unknown kinds of text are (RFC 2046, section 4.1.4), and what a report says in fields.
+fn is_text(kind: &str) -> bool {
+    const REPORTS: [&str; 5] = [
+        "message/delivery-status",
+        "message/global-delivery-status",
+        "message/disposition-notification",
+        "message/feedback-report",
+        "message/tracking-status",
+    ];
+    const FILES: [&str; 7] =
+        ["text/calendar", "text/vcard", "text/x-vcard", "text/directory", "text/rtf", "text/css", "text/javascript"];
+    REPORTS.contains(&kind) || kind.starts_with("text/") && kind != "text/html" && !FILES.contains(&kind)
 }
 
 #[cfg(test)]
@@ -84,6 +106,7 @@ mod tests {
             is_flowed: false,
             deletes_space: false,
             is_attachment: false,
+            is_inline: false,
             id: id.into(),
             location: String::new(),
             coding: Coding::Identity,
@@ -122,5 +145,32 @@ mod tests {
         for (field, wanted) in [("(x) <a@b>", "a@b"), ("<a@b> y", "a@b"), ("a@b", "a@b"), ("", ""), ("<", "")] {
             assert_eq!(super::super::content_id(field), wanted, "{field}");
         }
+    }
+
+    #[test]
+    fn texts_of_other_kinds_are_shown() {
+        let named = |kind: &str, is_inline| Part {
+            path: "1.2".into(),
+            name: "n.txt".into(),
+            is_inline,
+            ..part(kind, "", Vec::new())
+        };
+        for (one, wanted) in [
+            (part("text/markdown", "", Vec::new()), (1, 0)),
+            (part("text/rfc822-headers", "", Vec::new()), (1, 0)),
+            (part("message/delivery-status", "", Vec::new()), (1, 0)),
+            (part("text/calendar", "", Vec::new()), (0, 1)),
+            (named("text/plain", true), (1, 1)),
+            (named("text/plain", false), (0, 1)),
+            (Part { path: "1".into(), ..named("text/plain", false) }, (1, 1)),
+            (Part { is_attachment: true, ..named("text/x-patch", true) }, (0, 1)),
+        ] {
+            let shown = one.shown();
+            assert_eq!((shown.texts.len(), shown.attachments.len()), wanted, "{one:?}");
+        }
+        let forms = ["text/plain", "text/x-amp-html", "text/enriched"].map(|kind| part(kind, "", Vec::new()));
+        let all = part("multipart/alternative", "", forms.into());
+        let texts: Vec<&str> = all.shown().texts.iter().filter_map(|text| Some(text.plain?.kind.as_str())).collect();
+        assert_eq!(texts, ["text/plain"]);
     }
 }
