@@ -14,7 +14,7 @@ use mime::{Decoder, Value, value};
 use stream::{Coding, Event, Fuel, Nothing, Stage, Window};
 use text::encoding::Encoding;
 
-use crate::envelope::shown;
+use crate::envelope::{sent, shown};
 use crate::mail::{Layout, Mail, Message};
 use crate::percent::decoded;
 use crate::sanitise::Picture;
@@ -94,6 +94,19 @@ pub struct Part {
     body: u64,
     end: u64,
     parts: Vec<Part>,
+    /// Of a message within: the fields that stand above it.
+    pub letter: Option<Box<Letter>>,
+}
+
+/// The fields of a message within a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// `Subject`
+    pub subject: String,
+    /// `From`, as it is written.
+    pub from: String,
+    /// The time of `Date`, seconds since 1970.
+    pub date: Option<i64>,
 }
 
 /// The fields of a header.
@@ -185,17 +198,22 @@ impl Part {
             body: layout.body,
             end: layout.end,
             parts: Vec::new(),
+            letter: None,
             path,
         };
-        if !layout.is_message {
-            for (at, child) in layout.parts.iter().enumerate() {
-                if *left == 0 {
-                    break;
-                }
-                let path = format!("{}.{}", part.path, at.saturating_add(1));
-                let child = Part::at(mail, message, child, path, left);
-                part.parts.push(child);
+        if let Some(inner) = layout.parts.first().filter(|_| layout.is_message) {
+            let header = Header::read(mail, message, inner);
+            let field = |name: &str| header.get(name).map(|value| shown(&value)).unwrap_or_default();
+            let date = header.get("date").and_then(|date| sent(&date));
+            part.letter = Some(Box::new(Letter { subject: field("subject"), from: field("from"), date }));
+        }
+        for (at, child) in layout.parts.iter().enumerate() {
+            if *left == 0 {
+                break;
             }
+            let path = format!("{}.{}", part.path, at.saturating_add(1));
+            let child = Part::at(mail, message, child, path, left);
+            part.parts.push(child);
         }
         part
     }
@@ -237,6 +255,11 @@ impl Part {
     pub fn file_name(&self) -> String {
         if !self.name.is_empty() {
             return self.name.chars().take(120).collect();
+        }
+        let subject = self.letter.as_ref().map_or("", |letter| &letter.subject);
+        let subject: String = subject.chars().filter(|c| !matches!(c, '/' | '\\')).take(110).collect();
+        if !subject.trim().is_empty() {
+            return format!("{}.eml", subject.trim());
         }
         let end = ENDINGS.iter().find(|(kind, _)| *kind == self.kind).map_or("bin", |(_, end)| end);
         format!("part-{}.{end}", self.path)

@@ -1,6 +1,6 @@
 //! What is shown of a message, and what is listed below it.
 
-use crate::fake::Fake;
+use crate::fake::{Fake, HOSTILE};
 use crate::pages::{answer, body};
 
 fn page(mail: &mut Fake, path: &str) -> String {
@@ -54,4 +54,29 @@ fn the_date_is_that_of_the_mail() {
         assert!(page.contains("1 Jan 2020"), "{path}: {page}");
     }
     assert!(!page(&mut mail, "/m/1").contains("2020"), "a list is in the order of arrival");
+}
+
+#[test]
+fn a_message_within_is_shown_with_its_head_and_is_a_file() {
+    let within = format!(
+        "Subject: Old/er <b>\r\nFrom: Carl <carl@x.example>\r\nDate: 2 Feb 2019 00:00 +0000\r\n\r\nInner {HOSTILE}"
+    );
+    let mut mail = Fake {
+        count: 60,
+        related: vec![("Content-Type: message/rfc822\r\n".into(), within)],
+        html: "<p>x".into(),
+        ..Fake::default()
+    };
+    for path in ["/m/1/60", "/m/1/60?as=text", "/m/1/60/print"] {
+        let page = page(&mut mail, path);
+        for wanted in
+            ["Carl &lt;carl@x.example&gt;", "2 Feb 2019", "Old/er &lt;b&gt;", "Inner &quot;", "Older &lt;b&gt;.eml"]
+        {
+            assert!(page.contains(wanted), "{path}: {wanted} in {page}");
+        }
+        assert!(!page.contains("<script"), "{page}");
+    }
+    let reply = page(&mut mail, "/write?reply=1.60");
+    assert!(!reply.contains("Inner"), "{reply}");
+    assert!(page(&mut mail, "/write?forward=1.60").contains("Older &lt;b&gt;.eml</bdi>"));
 }

@@ -45,7 +45,9 @@ impl Pages<'_> {
         if !as_text && shown.texts.iter().any(|text| text.html.is_some()) {
             self.picture_choices(&mut main, Place { folder, uid }, &envelope, are_shown);
         }
+        let mut last = "";
         for text in &shown.texts {
+            self.letter_of(&mut main, text.message, &mut last);
             match (text.html, text.plain) {
                 (Some(html), _) if !as_text => self.frame_of(&mut main, (folder, uid), html, are_shown),
                 (_, Some(plain)) => {
@@ -95,7 +97,7 @@ impl Pages<'_> {
     /// The texts and attachments of a message: among these are the pictures that no text shows.
     fn shown<'p>(&mut self, root: &'p Part, as_text: bool) -> Shown<'p> {
         let mut shown = root.shown();
-        if shown.pictures.is_empty() {
+        if shown.pictures.is_empty() && shown.inner.is_empty() {
             return shown;
         }
         let mut named: BTreeSet<&str> = BTreeSet::new();
@@ -109,7 +111,23 @@ impl Pages<'_> {
         let (pictures, others) = shown.pictures.into_iter().partition(|part| named.contains(part.path.as_str()));
         shown.pictures = pictures;
         shown.attachments.extend(others);
+        shown.inner.retain(|part| !named.contains(part.path.as_str()));
+        shown.attachments.append(&mut shown.inner);
         shown
+    }
+
+    /// The head of a message within the message, before the first of its texts.
+    fn letter_of<'p>(&self, main: &mut Html, message: Option<&'p Part>, last: &mut &'p str) {
+        let path = message.map_or("", |part| part.path.as_str());
+        let is_new = core::mem::replace(last, path) != path;
+        let Some(letter) = message.and_then(|part| part.letter.as_deref()).filter(|_| is_new) else { return };
+        let words = &self.words.common;
+        put!(main, "<hr><dl class=\"head\">");
+        let date = letter.date.map(|date| self.whole_date(date)).unwrap_or_default();
+        for (name, value) in [(words.subject, &letter.subject), (words.from, &letter.from), (words.date, &date)] {
+            put!(main, "<dt>", name, "</dt><dd><bdi>", Text(value), "</bdi></dd>");
+        }
+        put!(main, "</dl>");
     }
 
     /// A message of the user.
@@ -197,7 +215,9 @@ impl Pages<'_> {
         put!(page, "<main dir=\"", self.words.direction, "\"><h1><bdi>", Text(&envelope.subject), "</bdi></h1>");
         self.head(&mut page, &message, &envelope);
         let (shown, mut left) = (self.shown(&root, false), PICTURES_BYTES_MAX);
+        let mut last = "";
         for text in &shown.texts {
+            self.letter_of(&mut page, text.message, &mut last);
             match (text.html, text.plain) {
                 (Some(html), _) => {
                     let Safe { html, .. } = self.safe(&root, html, &mut left, false);

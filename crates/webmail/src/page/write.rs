@@ -91,7 +91,11 @@ impl Pages<'_> {
     /// The text of a message as plain text.
     fn text_of(&mut self, part: &Part) -> String {
         let mut whole = String::new();
-        for text in part.shown().texts {
+        // Messages within go with it as files.
+        for text in part.shown().texts.into_iter().filter(|text| text.message.is_none()) {
+            if !whole.is_empty() && !whole.ends_with('\n') {
+                whole.push('\n');
+            }
             match (text.plain, text.html) {
                 (Some(plain), _) => whole.push_str(&plain.text(self.mail)),
                 (None, Some(html)) => whole.push_str(&plain::of_html(&html.text(self.mail))),
@@ -162,7 +166,7 @@ impl Pages<'_> {
         let to: Vec<Address> = people.iter().filter(&mut is_new).cloned().collect();
         let others = everybody().filter(|one| is_to_all && own_of(one).is_none()).filter(is_new);
         let cc: Vec<Address> = others.take(ANSWERED_MAX).cloned().collect();
-        let quoted = plain::quoted(&self.text_of(part));
+        let quoted = plain::quoted(without_signature(&self.text_of(part)));
         let who = envelope.from.first().map(Address::written).unwrap_or_default();
         let head = fill(self.words.write.wrote, &[&self.whole_date(envelope.sent(message)), &who]);
         let text = format!("\n\n{head}\n{quoted}");
@@ -381,6 +385,13 @@ fn earlier(header: &Header) -> String {
     field("references").or_else(answered).unwrap_or_default()
 }
 
+/// A text without the signature below it (RFC 3676, section 4.3), if it is more than that.
+fn without_signature(text: &str) -> &str {
+    let text = text.trim_end_matches('\n');
+    let before = text.rfind("\n-- \n").and_then(|at| text.get(..at)).unwrap_or(text);
+    if before.trim().is_empty() { text } else { before }
+}
+
 /// An address without the detail behind a `+` (RFC 5233).
 fn without_detail(address: &str) -> String {
     match address.rsplit_once('@') {
@@ -413,6 +424,20 @@ fn files(place: Place, part: &Part) -> Vec<Kept> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_quotes_no_signature() {
+        for (text, wanted) in [
+            ("a\n\n-- \nBob\nOffice\n", "a\n"),
+            ("a\n--\nb", "a\n--\nb"),
+            ("a\n-- \nb\n-- \nc", "a\n-- \nb"),
+            ("> a\n> -- \n> b", "> a\n> -- \n> b"),
+            ("\n-- \nBob", "\n-- \nBob"),
+            ("", ""),
+        ] {
+            assert_eq!(without_signature(text), wanted, "{text:?}");
+        }
+    }
 
     #[test]
     fn an_answer_has_the_identifiers_of_what_was_before() {

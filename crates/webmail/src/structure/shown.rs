@@ -11,6 +11,8 @@ pub struct Text<'a> {
     pub html: Option<&'a Part>,
     /// As plain text.
     pub plain: Option<&'a Part>,
+    /// The message within the message that it is of.
+    pub message: Option<&'a Part>,
 }
 
 /// A message in the order in which it is read.
@@ -22,6 +24,8 @@ pub struct Shown<'a> {
     pub pictures: Vec<&'a Part>,
     /// All else.
     pub attachments: Vec<&'a Part>,
+    /// Attachments of messages within the message, which go with these.
+    pub inner: Vec<&'a Part>,
 }
 
 impl Part {
@@ -39,10 +43,13 @@ impl Part {
                 for part in &self.parts {
                     let mut one = Shown::default();
                     part.collect(false, &mut one);
-                    for found in one.texts {
+                    let (inner, own): (Vec<_>, Vec<_>) = one.texts.into_iter().partition(|text| text.message.is_some());
+                    shown.texts.extend(inner);
+                    shown.inner.extend(one.inner);
+                    for found in own {
                         // Other forms of text than plain stand in where there is no plain one.
                         let plain = found.plain.filter(|part| text.plain.is_none() || part.kind == "text/plain");
-                        text = Text { html: found.html.or(text.html), plain: plain.or(text.plain) };
+                        text = Text { html: found.html.or(text.html), plain: plain.or(text.plain), message: None };
                     }
                     shown.pictures.extend(one.pictures);
                     shown.attachments.extend(one.attachments);
@@ -51,16 +58,22 @@ impl Part {
                     shown.texts.push(text);
                 }
             }
+            "message/rfc822" => {
+                shown.attachments.push(self);
+                if !self.is_attachment {
+                    self.collect_message(shown);
+                }
+            }
             _ if !self.parts.is_empty() => {
                 let is_related = self.kind == "multipart/related";
                 self.parts.iter().for_each(|part| part.collect(is_related, shown));
             }
-            "text/html" if !self.is_attachment => shown.texts.push(Text { html: Some(self), plain: None }),
+            "text/html" if !self.is_attachment => shown.texts.push(Text { html: Some(self), ..Text::default() }),
             kind if !self.is_attachment
                 && is_text(kind)
                 && (self.name.is_empty() || self.is_inline || self.path == "1") =>
             {
-                shown.texts.push(Text { html: None, plain: Some(self) });
+                shown.texts.push(Text { plain: Some(self), ..Text::default() });
                 if !self.name.is_empty() {
                     shown.attachments.push(self);
                 }
@@ -71,6 +84,16 @@ impl Part {
             kind if kind.starts_with("multipart/") => {}
             _ => shown.attachments.push(self),
         }
+    }
+}
+
+impl Part {
+    /// What a message within the message has.
+    fn collect_message<'a>(&'a self, shown: &mut Shown<'a>) {
+        let mut one = Shown::default();
+        self.parts.iter().for_each(|part| part.collect(false, &mut one));
+        shown.texts.extend(one.texts.into_iter().map(|text| Text { message: text.message.or(Some(self)), ..text }));
+        shown.inner.extend(one.attachments.into_iter().chain(one.pictures).chain(one.inner));
     }
 }
 
@@ -114,6 +137,7 @@ mod tests {
             body: 0,
             end: 0,
             parts,
+            letter: None,
         }
     }
 

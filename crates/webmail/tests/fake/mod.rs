@@ -60,7 +60,12 @@ impl Fake {
             raw.push_str(&format!("{header}\r\n"));
             let begins = raw.len() as u64;
             raw.push_str(&body);
-            let part = Layout { header: at, body: begins, end: raw.len() as u64, ..Layout::default() };
+            let mut part = Layout { header: at, body: begins, end: raw.len() as u64, ..Layout::default() };
+            if header.starts_with("Content-Type: message/rfc822") {
+                let within = begins + body.find("\r\n\r\n").map_or(0, |at| at as u64 + 4);
+                part.is_message = true;
+                part.parts.push(Layout { header: begins, body: within, end: part.end, ..Layout::default() });
+            }
             layout.parts.push(part);
             raw.push_str("\r\n");
         }
