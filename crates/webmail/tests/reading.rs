@@ -80,3 +80,14 @@ fn a_message_within_is_shown_with_its_head_and_is_a_file() {
     assert!(!reply.contains("Inner"), "{reply}");
     assert!(page(&mut mail, "/write?forward=1.60").contains("Older &lt;b&gt;.eml</bdi>"));
 }
+
+#[test]
+fn a_mail_of_a_list_is_answered_there() {
+    let fields = "List-Post: <mailto:list@l.example>\r\n".into();
+    let mut mail = Fake { count: 60, fields, ..Fake::default() };
+    assert!(page(&mut mail, "/m/1/60").contains("/write?list=1.60"));
+    let form = page(&mut mail, "/write?list=1.60");
+    assert!(form.contains("name=\"to\" list=\"people\" dir=\"auto\" value=\"list@l.example\""), "{form}");
+    mail.fields.clear();
+    assert!(!page(&mut mail, "/m/1/60").contains("/write?list="));
+}

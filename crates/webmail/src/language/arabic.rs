@@ -238,6 +238,7 @@ pub(super) static ARABIC: Words = Words {
     read: Read {
         reply: "رد",
         reply_all: "رد على الكل",
+        reply_list: "رد على القائمة",
         forward: "إعادة توجيه",
         source: "المصدر",
         print: "طباعة",

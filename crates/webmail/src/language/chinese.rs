@@ -183,6 +183,7 @@ pub(super) static CHINESE: Words = Words {
     read: Read {
         reply: "回复",
         reply_all: "全部回复",
+        reply_list: "回复列表",
         forward: "转发",
         source: "查看源代码",
         print: "打印",

@@ -189,6 +189,7 @@ pub(super) static ENGLISH: Words = Words {
     read: Read {
         reply: "Reply",
         reply_all: "Reply to all",
+        reply_list: "Reply to list",
         forward: "Forward",
         source: "Source",
         print: "Print",

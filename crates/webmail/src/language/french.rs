@@ -203,6 +203,7 @@ pub(super) static FRENCH: Words = Words {
     read: Read {
         reply: "Répondre",
         reply_all: "Répondre à tous",
+        reply_list: "Répondre à la liste",
         forward: "Transférer",
         source: "Source",
         print: "Imprimer",

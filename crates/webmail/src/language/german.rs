@@ -189,6 +189,7 @@ pub(super) static GERMAN: Words = Words {
     read: Read {
         reply: "Antworten",
         reply_all: "Allen antworten",
+        reply_list: "An die Liste antworten",
         forward: "Weiterleiten",
         source: "Quelltext",
         print: "Drucken",

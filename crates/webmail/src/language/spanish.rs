@@ -203,6 +203,7 @@ pub(super) static SPANISH: Words = Words {
     read: Read {
         reply: "Responder",
         reply_all: "Responder a todos",
+        reply_list: "Responder a la lista",
         forward: "Reenviar",
         source: "Código fuente",
         print: "Imprimir",

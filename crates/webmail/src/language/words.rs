@@ -225,6 +225,7 @@ pub(crate) struct List {
 pub(crate) struct Read {
     pub reply: &'static str,
     pub reply_all: &'static str,
+    pub reply_list: &'static str,
     pub forward: &'static str,
     pub source: &'static str,
     pub print: &'static str,

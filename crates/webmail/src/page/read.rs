@@ -12,8 +12,9 @@ use crate::mail::{Flag, Message};
 use crate::plain;
 use crate::reply::Reply;
 use crate::sanitise::{Picture, Safe, sanitise};
-use crate::structure::{Content, Part, Shown};
+use crate::structure::{Content, Header, Part, Shown};
 
+use super::write::list_of;
 use super::{Pages, Place};
 
 /// Addresses of a field that are shown.
@@ -37,7 +38,8 @@ impl Pages<'_> {
         let mut main = Html::default();
         put!(main, "<h1><bdi>", Text(subject), "</bdi></h1>");
         self.head(&mut main, &message, &envelope);
-        self.actions_on(&mut main, folder, uid, message.row.flags.flagged);
+        let list = list_of(&Header::read(self.mail, message.number, &message.layout));
+        self.actions_on(&mut main, Place { folder, uid }, message.row.flags.flagged, list.is_some());
         self.leaving(&mut main, &message);
         let as_text = call.query.get("as") == "text";
         let shown = self.shown(&part, as_text);
@@ -158,10 +160,15 @@ impl Pages<'_> {
         put!(main, "<dt>", words.date, "</dt><dd>", Text(&self.whole_date(envelope.sent(message))), "</dd></dl>");
     }
 
-    fn actions_on(&self, main: &mut Html, folder: u32, uid: u32, is_flagged: bool) {
+    fn actions_on(&self, main: &mut Html, Place { folder, uid }: Place, is_flagged: bool, is_of_list: bool) {
         let (words, common) = (&self.words.read, &self.words.common);
         put!(main, "<div class=\"bar\">");
-        for (action, text) in [("reply", words.reply), ("all", words.reply_all), ("forward", words.forward)] {
+        for (action, text) in
+            [("reply", words.reply), ("all", words.reply_all), ("list", words.reply_list), ("forward", words.forward)]
+        {
+            if action == "list" && !is_of_list {
+                continue;
+            }
             put!(main, "<a class=\"button\" href=\"/write?", action, "=", folder, ".", uid, "\">", text, "</a>");
         }
         put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/source\">", words.source, "</a>");

@@ -12,6 +12,7 @@ use crate::fault::Fault;
 use crate::html::{Html, Text, put};
 use crate::language::fill;
 use crate::mail::{Message, Purpose, Sending};
+use crate::percent::decoded;
 use crate::plain;
 use crate::reply::Reply;
 use crate::structure::{Header, Part};
@@ -52,7 +53,7 @@ struct Kept {
 impl Pages<'_> {
     /// The form for a mail.
     pub fn write(&mut self, call: &Call) -> Reply {
-        let asked = ["draft", "reply", "all", "forward"].into_iter().find(|name| call.query.has(name));
+        let asked = ["draft", "reply", "all", "list", "forward"].into_iter().find(|name| call.query.has(name));
         let Some(asked) = asked else {
             let to = call.query.all("to").take(RECIPIENTS_MAX).collect::<Vec<_>>().join(", ");
             let to: String = to.chars().take(8_000).collect();
@@ -67,7 +68,7 @@ impl Pages<'_> {
         let mut draft = match asked {
             "draft" => self.opened(place, &message, &part, &envelope),
             "forward" => self.forward(place, &message, &part, &envelope),
-            asked => self.answer(place, &message, &part, &envelope, asked == "all"),
+            asked => self.answer(place, &message, &part, &envelope, asked),
         };
         let own = self.mail.addresses();
         if !own.iter().any(|address| address.eq_ignore_ascii_case(&draft.letter.from)) {
@@ -148,7 +149,8 @@ impl Pages<'_> {
         Draft { letter, draft: None, answers: None, kept: files(place, part) }
     }
 
-    fn answer(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope, is_to_all: bool) -> Draft {
+    fn answer(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope, asked: &str) -> Draft {
+        let is_to_all = asked == "all";
         let header = Header::read(self.mail, message.number, &message.layout);
         let own = self.mail.addresses();
         let own_of = |one: &Address| {
@@ -160,6 +162,10 @@ impl Pages<'_> {
         // An answer to a mail of one's own goes to those whom that went to.
         if people.iter().all(|one| own_of(one).is_some()) {
             people = &envelope.to;
+        }
+        let list: Vec<Address> = list_of(&header).filter(|_| asked == "list").into_iter().collect();
+        if !list.is_empty() {
+            people = &list;
         }
         let mut seen = BTreeSet::new();
         let mut is_new = |one: &&Address| seen.insert(one.address.to_lowercase());
@@ -385,6 +391,19 @@ fn earlier(header: &Header) -> String {
     field("references").or_else(answered).unwrap_or_default()
 }
 
+/// The address by which a mail of a list is answered there (RFC 2369, section 3.4).
+pub(super) fn list_of(header: &Header) -> Option<Address> {
+    let field = String::from_utf8(header.get("list-post")?).ok()?;
+    let urls = field.split('<').skip(1).filter_map(|url| url.split('>').next());
+    let address = urls.filter_map(|url| {
+        let (scheme, rest) = url.trim().split_once(':')?;
+        let address = decoded(rest.split('?').next()?.as_bytes(), false);
+        scheme.eq_ignore_ascii_case("mailto").then_some(address)
+    });
+    let is_one = |address: &String| typed(address).is_ok_and(|all| matches!(&all[..], [(_, one)] if one == address));
+    address.take(10).find(is_one).map(|address| Address { name: String::new(), address })
+}
+
 /// A text without the signature below it (RFC 3676, section 4.3), if it is more than that.
 fn without_signature(text: &str) -> &str {
     let text = text.trim_end_matches('\n');
@@ -424,6 +443,21 @@ fn files(place: Place, part: &Part) -> Vec<Kept> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_is_answered_at_its_address() {
+        for (field, wanted) in [
+            ("<mailto:list@x.example>", "list@x.example"),
+            ("<https://x.example/post>, <MAILTO:a%2Bb@x.example?subject=x> (comment)", "a+b@x.example"),
+            ("NO", ""),
+            ("<mailto:a@x.example,b@x.example>", ""),
+            ("<mailto:a%0D%0ABcc:b@x.example>", ""),
+            ("mailto:a@x.example", ""),
+        ] {
+            let header = Header::of(format!("List-Post: {field}\n").as_bytes());
+            assert_eq!(list_of(&header).map(|one| one.address).unwrap_or_default(), wanted, "{field}");
+        }
+    }
 
     #[test]
     fn an_answer_quotes_no_signature() {
