@@ -9,8 +9,8 @@ data=$PWD/target/data
 [ -d "$packs" ] || exit 0
 command -v zstd >/dev/null || exit 0
 mkdir -p "$data"
-for pack in av-evasion av-clamav av-signatures mail-mime mail-spamassassin archives protocols ids-suricata-verify \
-    web-filter web-pages ids-rules html-xss http-parser; do
-    [ -e "$data/$pack" ] || tar --zstd -xf "$packs/$pack.tar.zst" -C "$data"
+for pack in "$packs"/*.tar.zst; do
+    name=$(basename "$pack" .tar.zst)
+    [ -e "$data/$name" ] || tar --zstd -xf "$pack" -C "$data"
 done
 echo "$data"
