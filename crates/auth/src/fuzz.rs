@@ -54,7 +54,7 @@ fn answer(ask: &Ask, texts: &[&[u8]]) -> Answer {
         RecordKind::A => vec![],
         RecordKind::Aaaa => vec![Answered::Aaaa(core::net::Ipv6Addr::LOCALHOST)],
         RecordKind::Mx => (0..len % 13).map(|at| Answered::Mx(10, format!("m{at}.example").into())).collect(),
-        RecordKind::Ns | RecordKind::Srv => Vec::new(),
+        RecordKind::Ns | RecordKind::Srv | RecordKind::Tlsa => Vec::new(),
         RecordKind::Ptr => (0..len % 13).map(|at| Answered::Ptr(format!("p{at}.c.example").into())).collect(),
     };
     let outcome = match (records.is_empty(), len % 17) {

@@ -48,6 +48,8 @@ pub enum RecordKind {
     Txt,
     /// Servers of a service (RFC 2782).
     Srv,
+    /// Certificates of a server (RFC 6698).
+    Tlsa,
 }
 
 impl RecordKind {
@@ -61,6 +63,7 @@ impl RecordKind {
             RecordKind::Ptr => "PTR",
             RecordKind::Txt => "TXT",
             RecordKind::Srv => "SRV",
+            RecordKind::Tlsa => "TLSA",
         }
     }
 }
@@ -106,6 +109,8 @@ pub enum Record {
     Txt(Box<[u8]>),
     /// The port and the name of a server.
     Srv(u16, Box<str>),
+    /// Usage, selector, matching type, and what is matched, as in the packet.
+    Tlsa(Box<[u8]>),
 }
 
 /// The DNSSEC status of an answer. A bogus answer is none: [`Outcome::Unavailable`].

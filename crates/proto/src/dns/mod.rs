@@ -48,6 +48,8 @@ pub mod kind {
     pub const AAAA: u16 = 28;
     /// A server of a service.
     pub const SRV: u16 = 33;
+    /// Certificates of a server (RFC 6698).
+    pub const TLSA: u16 = 52;
     /// The pseudo record of EDNS.
     pub const OPT: u16 = 41;
     /// Incremental zone transfer (RFC 1995).

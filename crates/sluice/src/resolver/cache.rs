@@ -82,7 +82,7 @@ fn bytes_of(outcome: &Outcome) -> usize {
     let Outcome::Records(records) = outcome else { return 0 };
     let text = |record: &Record| match record {
         Record::Mx(_, name) | Record::Srv(_, name) | Record::Ns(name) | Record::Ptr(name) => name.len(),
-        Record::Txt(text) => text.len(),
+        Record::Txt(bytes) | Record::Tlsa(bytes) => bytes.len(),
         Record::A(_) | Record::Aaaa(_) => 0,
     };
     records.iter().map(|record| size_of::<Record>() + text(record)).sum()

@@ -113,6 +113,7 @@ const fn wire_kind(kind: RecordKind) -> u16 {
         RecordKind::Ptr => kind::PTR,
         RecordKind::Txt => kind::TXT,
         RecordKind::Srv => kind::SRV,
+        RecordKind::Tlsa => kind::TLSA,
     }
 }
 
@@ -207,6 +208,7 @@ fn read(record: &dns::Record) -> Option<Record> {
             let port = raw.get(4..6).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes)?;
             Record::Srv(port, plain(&Name::read(raw, 6).ok()?.0)?)
         }
+        Data::Other(raw) if record.kind == kind::TLSA => Record::Tlsa(raw.as_slice().into()),
         _ => return None,
     })
 }

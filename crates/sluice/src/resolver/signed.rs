@@ -12,9 +12,6 @@ use tokio::time::timeout;
 
 use super::lookup::first;
 
-/// The type of the records.
-const TLSA: u16 = 52;
-
 /// Aliases that are followed.
 const ALIASES_MAX: usize = 8;
 
@@ -66,7 +63,7 @@ impl Signed {
 
     async fn records(&self, host: &str, port: u16) -> Result<Vec<Tlsa>, Unavailable> {
         let Some(name) = name(&format!("_{port}._tcp.{host}")) else { return Ok(Vec::new()) };
-        let (records, is_validated) = self.ask(&name, TLSA, read).await?;
+        let (records, is_validated) = self.ask(&name, kind::TLSA, read).await?;
         Ok(if is_validated { records } else { Vec::new() })
     }
 
@@ -102,7 +99,7 @@ fn read(message: &Message, name: &Name) -> Option<Vec<Tlsa>> {
     if !matches!(message.rcode(), rcode::NOERROR | rcode::NXDOMAIN) {
         return None;
     }
-    let records = message.answers_of(name).filter(|record| record.kind == TLSA).take(RECORDS_MAX);
+    let records = message.answers_of(name).filter(|record| record.kind == kind::TLSA).take(RECORDS_MAX);
     let read = |data: &Data| if let Data::Other(bytes) = data { Tlsa::read(bytes) } else { None };
     Some(records.filter_map(|record| read(&record.data)).collect())
 }

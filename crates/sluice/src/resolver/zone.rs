@@ -90,6 +90,7 @@ impl Entry {
             Record::Ptr(_) => RecordKind::Ptr,
             Record::Txt(_) => RecordKind::Txt,
             Record::Srv(..) => RecordKind::Srv,
+            Record::Tlsa(_) => RecordKind::Tlsa,
         };
         (own == kind).then(|| record.clone())
     }
@@ -120,10 +121,20 @@ fn entry(line: &str) -> Option<(String, Entry)> {
             let mut words = data.split_ascii_whitespace().skip(2);
             Record::Srv(words.next()?.parse().ok()?, plain(words.next()?).into())
         }
+        "TLSA" => Record::Tlsa(tlsa(data)?.into()),
         "TXT" => Record::Txt(strings(data).into_bytes().into()),
         _ => return None,
     };
     Some((plain(name), Entry::Record(record)))
+}
+
+/// Three numbers, then hexadecimal digits in one word or several.
+fn tlsa(data: &str) -> Option<Vec<u8>> {
+    let mut words = data.split_ascii_whitespace();
+    let mut bytes: Vec<u8> = words.by_ref().take(3).map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let digits: String = words.collect();
+    bytes.extend(text::hex::decode(digits.as_bytes())?);
+    (bytes.len() > 3).then_some(bytes)
 }
 
 fn word(text: &str) -> (&str, &str) {
