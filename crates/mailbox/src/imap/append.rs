@@ -14,6 +14,7 @@ use super::messages::try_create;
 use super::{Refusal, Reply, Session, no, render};
 use crate::acl;
 use crate::digest::Digest;
+use crate::ends::LineEnds;
 use crate::file::File;
 use crate::in_flight::Owner;
 use crate::site::{Site, seconds};
@@ -41,6 +42,9 @@ pub(super) struct Append {
     failed: Option<Refusal>,
     /// Where the literal is that is coming.
     place: Place,
+    ends: LineEnds,
+    /// Whether the literal that is coming is one of bytes (RFC 3516), which are not touched.
+    is_binary: bool,
     /// Rights on the target mailbox.
     rights: Rights,
 }
@@ -49,6 +53,7 @@ impl Append {
     /// Adds bytes of the message.
     pub async fn add(&mut self, bytes: &[u8]) {
         let Some((incoming, digest, _)) = &mut self.current else { return };
+        let bytes = if self.is_binary { bytes } else { self.ends.of(bytes) };
         digest.read(bytes);
         if let Err(error) = incoming.write(bytes).await {
             self.fail(error.into());
@@ -78,6 +83,7 @@ impl Append {
         } else if self.failed.is_none() {
             let incoming = site.store.incoming_of(site.in_flight.begin(owners));
             self.current = Some((incoming, Digest::default(), appended));
+            self.ends = LineEnds::default();
         }
     }
 
@@ -202,6 +208,7 @@ fn expunge(transaction: &mut Transaction<'_, File>, replaces: Option<(u32, u32)>
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn begin_append(&mut self, command: &Command, message: Message) -> io::Result<()> {
         let mut append = self.opened(command, false).await;
+        append.is_binary = message.binary;
         append.announce(self.site, message.len);
         self.go_on(append)
     }
@@ -221,6 +228,8 @@ impl<S: Stream> Session<'_, S> {
             current: None,
             failed: None,
             place: Place::Between,
+            ends: LineEnds::default(),
+            is_binary: false,
             rights: Rights::NONE,
         };
         match self.destination(command, is_whole) {
@@ -274,6 +283,7 @@ impl<S: Stream> Session<'_, S> {
         let Some(mut append) = self.append.take() else { return Ok(()) };
         let steps = read_on(text, append.place, false);
         self.take_steps(&mut append, steps).await;
+        append.is_binary = message.binary;
         append.announce(self.site, message.len);
         self.go_on(*append)
     }
