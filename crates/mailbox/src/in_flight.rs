@@ -2,7 +2,9 @@
 //!
 //! A mail takes room from its first piece on, and whoever sends it may never finish. So a client has a share of the store, as has an
 //! account where the account is who sends, all together have two thirds, and as much as is in flight stays free: half of the last
-//! room is for mails that are whole. A client that is known is counted alone: nobody fills the share of those to whom he writes.
+//! room is for mails that are whole. Who has little in flight is held to his own share alone, up to the last sixteenth of the room: the
+//! large mails of some, which never end, do not keep out the ordinary mails of all others.
+//! A client that is known is counted alone: nobody fills the share of those to whom he writes.
 //! What was taken is given back when the mail is in a mailbox or its session ends. Mails that are shorter than a piece take nothing
 //! before they are whole.
 
@@ -21,6 +23,11 @@ const OF_ONE_MOST: u64 = 3;
 
 /// How many of the largest shares all have together.
 const OF_ALL: u64 = 2;
+
+/// What a client or an account has in flight while it is held to its own share alone, in bytes; and the part of the room that stays free
+/// then, one in so many.
+const LITTLE_BYTES: u64 = 2 << 20;
+const OF_LITTLE: u64 = 16;
 
 /// Bits of an IPv6 address that make a client.
 const IPV6_PREFIX: u32 = 64;
@@ -51,6 +58,8 @@ impl Owner {
 struct Bounds {
     of_one: u64,
     of_all: u64,
+    /// Room that those leave who have little in flight.
+    last: u64,
 }
 
 impl Bounds {
@@ -58,7 +67,7 @@ impl Bounds {
         let segments = geometry.segments.saturating_sub(RESERVED_SEGMENTS);
         let room = u64::from(segments) * u64::from(geometry.segment_bytes);
         let of_one = message_bytes_max.max(room / OF_ONE).min(room / OF_ONE_MOST);
-        Bounds { of_one, of_all: room / OF_ONE_MOST * OF_ALL }
+        Bounds { of_one, of_all: room / OF_ONE_MOST * OF_ALL, last: room / OF_LITTLE }
     }
 }
 
@@ -98,13 +107,15 @@ pub(crate) struct Held {
 
 impl Held {
     /// Takes so many bytes more, if none of the bounds is reached. Returns how many the store has to have free: all that are in
-    /// flight.
+    /// flight; of an owner who has little, these and the last of the room.
     pub fn take(&mut self, bytes: u64) -> Result<u64, Error> {
-        let Bounds { of_one, of_all } = self.of.bounds;
+        let Bounds { of_one, of_all, last } = self.of.bounds;
         let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |owner| taken.by_owner.get(owner).copied().unwrap_or(0);
         let fullest = self.owners.iter().map(of).max().unwrap_or(0);
-        if fullest.saturating_add(bytes) > of_one || taken.bytes.saturating_add(bytes) > of_all {
+        let own = fullest.max(self.bytes).saturating_add(bytes);
+        let has_little = own <= LITTLE_BYTES.min(of_one);
+        if own > of_one || !has_little && taken.bytes.saturating_add(bytes) > of_all {
             return Err(Error::Full);
         }
         for owner in &self.owners {
@@ -112,7 +123,7 @@ impl Held {
         }
         taken.bytes += bytes;
         self.bytes += bytes;
-        Ok(taken.bytes)
+        Ok(if has_little { own.saturating_add(last) } else { taken.bytes })
     }
 }
 
@@ -178,7 +189,12 @@ mod tests {
         while piece > 0 {
             piece = if rest.take(piece).is_ok() { piece } else { piece / 2 };
         }
-        assert_eq!(all.begin(Vec::new()).take(1), Err(Error::Full), "all together have a bound");
+        assert_eq!(all.begin(Vec::new()).take(LITTLE_BYTES + 1), Err(Error::Full), "all together have a bound");
+        let carl = || vec![Owner::Client([198, 51, 100, 1].into())];
+        let mut ordinary = all.begin(carl());
+        assert_eq!(ordinary.take(70_000), Ok(70_000 + all.bounds.last), "which does not keep out ordinary mails");
+        assert_eq!(all.begin(carl()).take(LITTLE_BYTES - 70_000 + 1), Err(Error::Full), "all of an owner's count");
+        drop(ordinary);
         drop((first, second, other, rest));
         same_client.take(of_one).unwrap();
         drop((same_client, same_account));
