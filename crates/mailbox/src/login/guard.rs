@@ -2,8 +2,8 @@
 //!
 //! Attempts on one account are checked one after the other, and after a failure the next one waits: a second, two, four, up to
 //! [`WAIT_MAX`]. Addresses take turns at it, so a client waits behind one guess of each other address at most, however many
-//! are sent at a time. An address that has failures waits the same before each attempt; attempts under way beyond
-//! [`UNDER_WAY_FREE`] count as failures. A client that has logged in from its address before waits for neither. Clients of the
+//! are sent at a time. An address that has failures waits the same before each attempt, whatever the account, and one attempt after the
+//! other; attempts under way beyond [`UNDER_WAY_FREE`] count as failures. A client that has logged in from its address before waits for neither. Clients of the
 //! loopback stand for many: there only the account counts.
 //!
 //! An attempt whose client leaves before the answer has failed.
@@ -30,6 +30,9 @@ const ENTRIES_MAX: usize = 20_000;
 /// Attempts of one address at a time that cost it no wait: as many as clients make at their start.
 const UNDER_WAY_FREE: u32 = 8;
 
+/// How far ahead an address has its attempts: later ones wait longer than anybody does ([`Login`](super::Login) gives up before).
+const AHEAD_MAX: Duration = Duration::from_secs(60);
+
 /// Failures and successes so far.
 pub struct Guard {
     places: Mutex<HashMap<Place, Failures>>,
@@ -49,6 +52,8 @@ struct Failures {
     count: u32,
     under_way: u32,
     last: Instant,
+    /// When the last of the attempts that wait may begin.
+    next: tokio::time::Instant,
 }
 
 /// The account of an attempt, and the address that it comes from.
@@ -95,7 +100,7 @@ impl Guard {
             return Attempt { guard: self.clone(), source, turn: None, is_decided: false };
         }
         let _under_way = address.map(|address| UnderWay::new(self.clone(), Place::Address(address)));
-        let wait = address.map(|address| self.wait(&Place::Address(address))).unwrap_or_default();
+        let wait = address.map(|address| self.place_in_line(&Place::Address(address))).unwrap_or_default();
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
@@ -139,6 +144,20 @@ impl Guard {
             0 => Duration::ZERO,
             count => Duration::from_secs(1 << (count - 1).min(10)).min(WAIT_MAX),
         }
+    }
+
+    /// How long an attempt of an address waits behind its others.
+    fn place_in_line(&self, place: &Place) -> Duration {
+        let wait = self.wait(place);
+        let mut places = locked(&self.places);
+        let Some(found) = places.get_mut(place).filter(|_| !wait.is_zero()) else { return wait };
+        let now = tokio::time::Instant::now();
+        let begins = found.next.max(now) + wait;
+        if begins > now + AHEAD_MAX {
+            return 4 * AHEAD_MAX;
+        }
+        found.next = begins;
+        begins - now
     }
 
     fn failed(&self, source: &Source) {
@@ -232,7 +251,8 @@ fn entry(places: &mut HashMap<Place, Failures>, place: Place) -> &mut Failures {
         let oldest = places.iter().min_by_key(|(_, failures)| failures.last).map(|(place, _)| place.clone());
         oldest.map(|place| places.remove(&place));
     }
-    places.entry(place).or_insert_with(|| Failures { count: 0, under_way: 0, last: Instant::now() })
+    let new = || Failures { count: 0, under_way: 0, last: Instant::now(), next: tokio::time::Instant::now() };
+    places.entry(place).or_insert_with(new)
 }
 
 /// The network of a client: of IPv6 a subscriber has a whole one.
@@ -275,6 +295,24 @@ mod tests {
             assert!((15..=25).contains(&checked), "{checked} in {:?}", began.elapsed());
             guesses.iter().for_each(tokio::task::JoinHandle::abort);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_of_an_address_over_many_accounts_are_checked_one_after_the_other() {
+        let guard = Guard::new();
+        let guess = |guard: &Arc<Guard>, number: usize| {
+            let guard = guard.clone();
+            tokio::spawn(async move { drop(guard.begin(address(1), &format!("user-{number}"), PATIENCE).await) })
+        };
+        // So many failures that each waits the longest.
+        for number in 0..5 {
+            guess(&guard, number).await.unwrap();
+        }
+        let guesses: Vec<_> = (5..205).map(|number| guess(&guard, number)).collect();
+        tokio::time::sleep(AHEAD_MAX).await;
+        let checked = guesses.iter().filter(|guess| guess.is_finished()).count();
+        assert!((2..=5).contains(&checked), "{checked}");
+        guesses.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[tokio::test(start_paused = true)]
