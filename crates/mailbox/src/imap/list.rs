@@ -38,6 +38,8 @@ impl<S: Stream> Session<'_, S> {
             false => Vec::new(),
         };
         let mut listing = Listing::new(&state, user.number, &others, &patterns);
+        // A name that stands for those below it is told by LSUB where these are not: RFC 3501, section 6.3.9.
+        let tells_parents = !list.is_lsub || !patterns.iter().any(|pattern| pattern.contains(&b'*'));
         drop(patterns);
         labour(self.site, &mut self.wire, user.number, |slice| listing.go_on(|| slice.is_over())).await?;
         for (name, found) in listing.found() {
@@ -45,7 +47,7 @@ impl<S: Stream> Session<'_, S> {
             // What others use a mailbox for is not what it is here.
             let own = mailbox.filter(|(_, mailbox)| mailbox.account == user.number);
             let uses = own.map(|(_, mailbox)| mailbox.special_use).unwrap_or_default();
-            let by_child = list.recursive && found.has_subscribed && !found.is_subscribed;
+            let by_child = list.recursive && tells_parents && found.has_subscribed && !found.is_subscribed;
             if list.subscribed && !found.is_subscribed && !by_child
                 || list.special_use && uses == SpecialUse::default()
                 || !list.subscribed && mailbox.is_none() && !found.has_children
