@@ -1,5 +1,5 @@
-//! Discovery by programs before a login: Thunderbird's autoconfig (`config-v1.1.xml`), Outlook's autodiscover (POX), and the
-//! policy of MTA-STS (RFC 8461).
+//! Discovery by programs before a login: Thunderbird's autoconfig (`config-v1.1.xml`), Outlook's autodiscover (POX), the
+//! configuration of draft-ietf-mailmaint-pacc-04, and the policy of MTA-STS (RFC 8461).
 //!
 //! The answers have the doors of this server, whatever domain and address are asked for: none is looked up, so nobody learns who has an
 //! account. A question is 16 KiB long at the most.
@@ -7,6 +7,9 @@
 use ::webmail::{Call, Refusal, Reply, refusal};
 use proto::http::Request;
 use proto::smtp::Path;
+
+/// The name of a domain at which programs ask for its configuration.
+pub const CONFIGURATION_HOST: &str = "ua-auto-config.";
 
 /// The longest question of autodiscover, in bytes.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 16 << 10;
@@ -18,19 +21,14 @@ pub struct Discovery {
     pub imaps: Option<u16>,
     /// The port of POP3 within TLS.
     pub pop3s: Option<u16>,
-    /// Where accounts send.
-    pub submission: Option<Submission>,
+    /// The port at which accounts send within TLS.
+    pub submissions: Option<u16>,
+    /// The port at which they send behind STARTTLS.
+    pub submission: Option<u16>,
+    /// The port of webmail and JMAP within TLS.
+    pub webmails: Option<u16>,
     /// The policy of MTA-STS, whole.
     pub policy: Option<String>,
-}
-
-/// A door for mail that accounts send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Submission {
-    /// Its port.
-    pub port: u16,
-    /// Whether TLS begins with the connection; otherwise at STARTTLS.
-    pub is_implicit: bool,
 }
 
 /// A question.
@@ -38,6 +36,7 @@ pub struct Submission {
 pub(crate) enum Asked {
     Autoconfig,
     Autodiscover,
+    Configuration,
     Policy,
 }
 
@@ -50,6 +49,7 @@ pub(crate) fn asked(call: &Call) -> Option<Asked> {
         [folder, file] if folder.eq_ignore_ascii_case("autodiscover") => {
             file.eq_ignore_ascii_case("autodiscover.xml").then_some(Asked::Autodiscover)
         }
+        [".well-known", "user-agent-configuration.json"] => Some(Asked::Configuration),
         [".well-known", "mta-sts.txt"] => Some(Asked::Policy),
         _ => None,
     }
@@ -62,6 +62,11 @@ impl Discovery {
         let host = host.as_deref().map_or("", |host| host.split(':').next().unwrap_or_default());
         match asked {
             Asked::Policy => self.told_policy(host, call),
+            Asked::Configuration => {
+                let domain = host.strip_prefix(CONFIGURATION_HOST).filter(|domain| is_host(domain));
+                let told = domain.and_then(|domain| self.configuration(domain, hostname));
+                told.map_or_else(|| not_here(call), |told| Reply::json(200, told))
+            }
             _ if self.imaps.is_none() && self.pop3s.is_none() => not_here(call),
             Asked::Autoconfig => {
                 let domain = call.query.get("emailaddress").rsplit_once('@').map(|(_, domain)| domain);
@@ -83,6 +88,29 @@ impl Discovery {
         }
     }
 
+    /// The configuration that `ua-auto-config.DOMAIN` has (draft-ietf-mailmaint-pacc-04), whose digest stands in the DNS: the protocols within
+    /// TLS at their usual ports, which are all that it can name. None without any.
+    pub fn configuration(&self, domain: &str, hostname: &str) -> Option<String> {
+        let at = |port: Option<u16>, usual: u16| port == Some(usual);
+        let host = |is_there: bool, name: &str| is_there.then(|| format!("\"{name}\":{{\"host\":\"{hostname}\"}}"));
+        let session = || format!("\"jmap\":{{\"url\":\"https://{hostname}/.well-known/jmap\"}}");
+        let protocols = [
+            at(self.webmails, 443).then(session),
+            host(at(self.imaps, 993), "imap"),
+            host(at(self.pop3s, 995), "pop3"),
+            host(at(self.submissions, 465), "submit"),
+        ];
+        let protocols: Vec<String> = protocols.into_iter().flatten().collect();
+        // Longer names of providers are refused.
+        let provider = if domain.len() <= 60 { domain } else { "mail" };
+        (!protocols.is_empty()).then(|| {
+            format!(
+                "{{\"protocols\":{{{}}},\"authentication\":{{\"password\":true}},\"info\":{{\"provider\":{{\"name\":\"{provider}\"}}}}}}",
+                protocols.join(",")
+            )
+        })
+    }
+
     fn autoconfig(&self, domain: &str, hostname: &str) -> String {
         let server = |element: &str, kind: &str, port: u16, socket: &str| {
             format!(
@@ -94,9 +122,8 @@ impl Discovery {
         let mut servers = String::new();
         servers.extend(self.imaps.map(|port| server("incomingServer", "imap", port, "SSL")));
         servers.extend(self.pop3s.map(|port| server("incomingServer", "pop3", port, "SSL")));
-        servers.extend(self.submission.map(|Submission { port, is_implicit }| {
-            server("outgoingServer", "smtp", port, if is_implicit { "SSL" } else { "STARTTLS" })
-        }));
+        servers.extend(self.submissions.map(|port| server("outgoingServer", "smtp", port, "SSL")));
+        servers.extend(self.submission.map(|port| server("outgoingServer", "smtp", port, "STARTTLS")));
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<clientConfig version=\"1.1\">\n  <emailProvider id=\"{domain}\">\n    \
              <domain>{domain}</domain>\n    <displayName>{domain}</displayName>\n    <displayShortName>{domain}</displayShortName>\n\
@@ -115,9 +142,10 @@ impl Discovery {
         let mut protocols = String::new();
         protocols.extend(self.imaps.map(|port| protocol("IMAP", port, "<SSL>on</SSL>")));
         protocols.extend(self.pop3s.map(|port| protocol("POP3", port, "<SSL>on</SSL>")));
-        protocols.extend(self.submission.map(|Submission { port, is_implicit }| {
-            protocol("SMTP", port, if is_implicit { "<SSL>on</SSL>" } else { "<Encryption>TLS</Encryption>" })
-        }));
+        // One of a kind: what is encrypted from the first byte goes first (RFC 8314, section 3.3).
+        let implicit = self.submissions.map(|port| protocol("SMTP", port, "<SSL>on</SSL>"));
+        let explicit = || self.submission.map(|port| protocol("SMTP", port, "<Encryption>TLS</Encryption>"));
+        protocols.extend(implicit.or_else(explicit));
         const NAMES: &str = "http://schemas.microsoft.com/exchange/autodiscover";
         format!(
             "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Autodiscover xmlns=\"{NAMES}/responseschema/2006\">\n  \
@@ -174,8 +202,7 @@ mod tests {
 
     #[test]
     fn doors_that_are_there_are_told() {
-        let submission = Some(Submission { port: 587, is_implicit: false });
-        let discovery = Discovery { imaps: Some(993), submission, ..Discovery::default() };
+        let discovery = Discovery { imaps: Some(993), submission: Some(587), ..Discovery::default() };
         let told = discovery.autoconfig("example.org", "mx.example.org");
         assert!(told.contains("<port>993</port>\n      <socketType>SSL</socketType>"), "{told}");
         assert!(
@@ -186,6 +213,25 @@ mod tests {
         assert!(
             told.contains("<Encryption>TLS</Encryption>") && told.contains("<LoginName>ann@example.org</LoginName>"),
             "{told}"
+        );
+        let both = Discovery { submissions: Some(465), ..discovery };
+        let told = both.autoconfig("example.org", "mx.example.org");
+        assert!(told.find("<port>465</port>\n      <socketType>SSL") < told.find("<port>587</port>"), "{told}");
+        assert!(!both.autodiscover("ann@example.org", "mx.example.org").contains("587"));
+    }
+
+    #[test]
+    fn a_configuration_names_what_is_at_its_usual_port() {
+        let told = |discovery: &Discovery| discovery.configuration("example.org", "mx.example.org");
+        assert_eq!(told(&Discovery { imaps: Some(1993), submission: Some(587), ..Discovery::default() }), None);
+        let all = Discovery { imaps: Some(993), submissions: Some(465), webmails: Some(443), ..Discovery::default() };
+        assert_eq!(
+            told(&all).as_deref(),
+            Some(
+                "{\"protocols\":{\"jmap\":{\"url\":\"https://mx.example.org/.well-known/jmap\"},\"imap\":{\"host\":\"mx.example.org\"},\
+                 \"submit\":{\"host\":\"mx.example.org\"}},\"authentication\":{\"password\":true},\
+                 \"info\":{\"provider\":{\"name\":\"example.org\"}}}"
+            )
         );
     }
 }

@@ -25,6 +25,7 @@ mod deflate;
 mod delivery;
 pub mod discovery;
 mod elsewhere;
+pub mod ends;
 pub mod feedback;
 mod file;
 mod filter;

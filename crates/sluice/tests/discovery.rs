@@ -110,6 +110,10 @@ fn a_policy_is_served_and_the_records_that_lead_to_it_are_checked() {
         "autoconfig.here.test. IN CNAME mx.test.".into(),
         "autodiscover.here.test. IN CNAME mx.test.".into(),
         format!("_imaps._tcp.here.test. IN SRV 0 1 {} mx.test.", site.imaps),
+        format!("_submission._tcp.here.test. IN SRV 0 1 {} mx.test.", site.submission),
+        "_jmap._tcp.here.test. IN SRV 0 1 ".into(),
+        "_smtp._tls.here.test. IN TXT \"v=TLSRPTv1; rua=mailto:postmaster@here.test\"".into(),
+        "_25._tcp.mx.test. IN TLSA 3 1 1 ".into(),
     ] {
         assert!(zone.contains(&wanted), "{wanted}: {zone}");
     }
@@ -131,4 +135,13 @@ fn a_policy_is_served_and_the_records_that_lead_to_it_are_checked() {
         "{said}"
     );
     assert!(said.contains("other     _mta-sts.here.test."), "{said}");
+    // Nobody has to have these, but none that is wrong.
+    let fewer: Vec<&str> = lines.iter().filter(|line| !line.contains("TLS")).copied().collect();
+    let (status, said) = check(&format!("{}\nmx.test IN A 192.0.2.1\n", fewer.join("\n")));
+    assert_eq!((status, said.matches("optional  ").count()), (Some(0), 2), "{said}");
+    let (status, said) = check(&whole.replace("TLSA 3 1 1 ", "TLSA 3 1 1 00"));
+    assert!(status == Some(1) && said.contains("other     _25._tcp.mx.test. IN TLSA 3 1 1 "), "{said}");
+    let (status, zone) = site.domain(&["add", "B\u{fc}cher.test."]);
+    assert!(status == Some(0) && zone.contains("\nxn--bcher-kva.test. IN TXT \"v=spf1 mx -all\""), "{zone}");
+    assert_eq!(site.domain(&["add", "a b"]).0, Some(2));
 }

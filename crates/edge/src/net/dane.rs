@@ -4,18 +4,20 @@
 //! has to have issued the certificate for one of the names of the hop; it is among the certificates that the hop shows, or whole in the
 //! record. One record that matches is enough.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256, Sha512};
 use tokio_rustls::rustls;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
+use super::pem;
 use crate::settings::Tlsa;
 
 /// Certificates that a hop shows and that are looked at.
@@ -98,6 +100,21 @@ impl ServerCertVerifier for Dane {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// The record by which a mail server is known that shows this chain (a file in PEM): its own key, in SHA-256 (`3 1 1`, RFC 7672,
+/// section 3.1). None if the certificate is not for the host.
+///
+/// # Errors
+/// When the file cannot be read, or is no certificate; the message names it.
+pub fn record_of(chain: &Path, host: &str) -> Result<Option<Tlsa>, String> {
+    let certificates = pem::certificates(chain)?;
+    let certificate = ParsedCertificate::try_from(&certificates[0]);
+    let certificate = certificate.map_err(|error| format!("{}: {error}", chain.display()))?;
+    let name = ServerName::try_from(host).ok();
+    let is_for_it = name.is_some_and(|name| verify_server_name(&certificate, &name).is_ok());
+    let digest = || Sha256::digest(certificate.subject_public_key_info()).to_vec();
+    Ok(is_for_it.then(|| Tlsa { usage: 3, selector: 1, matching: 1, data: digest() }))
 }
 
 /// Whether a record names a certificate.

@@ -3,7 +3,7 @@
 pub mod accept;
 pub mod acme;
 pub mod agent;
-mod dane;
+pub mod dane;
 pub mod guarded;
 pub mod http;
 pub mod http2;

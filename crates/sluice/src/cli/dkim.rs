@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::CONFIG;
+use super::{CONFIG, values};
 
 /// `sluice dkim`
 #[derive(Debug, Args)]
@@ -26,6 +26,7 @@ pub enum DkimCommand {
     /// Make the first keys of a domain, RSA and Ed25519, and print the records that name them. They sign at once.
     Create {
         /// The domain.
+        #[arg(value_parser = values::domain)]
         domain: String,
         /// The beginning of their names. [default: the date]
         #[arg(long)]
@@ -34,6 +35,7 @@ pub enum DkimCommand {
     /// Make further keys of a domain, which sign in a day: publish their records before.
     Rotate {
         /// The domain.
+        #[arg(value_parser = values::domain)]
         domain: String,
         /// The beginning of their names. [default: the date]
         #[arg(long)]
@@ -42,11 +44,13 @@ pub enum DkimCommand {
     /// Print the records of all keys, and which sign.
     List {
         /// Only keys of this domain.
+        #[arg(value_parser = values::domain)]
         domain: Option<String>,
     },
     /// Forget a key.
     Remove {
         /// The domain.
+        #[arg(value_parser = values::domain)]
         domain: String,
         /// The key.
         selector: String,

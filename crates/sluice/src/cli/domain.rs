@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::CONFIG;
+use super::{CONFIG, values};
 
 /// `sluice domain`
 #[derive(Debug, Args)]
@@ -27,11 +27,13 @@ pub enum DomainCommand {
     /// Make the keys of a domain that has none, and print the records that the DNS has to have, as lines of a zone.
     Add {
         /// The domain.
+        #[arg(value_parser = values::domain)]
         domain: String,
     },
     /// Look up the records of a domain, and say which are missing or other than they have to be.
     Check {
         /// The domain.
+        #[arg(value_parser = values::domain)]
         domain: String,
         /// Ask this resolver. [default: those of `/etc/resolv.conf`]
         #[arg(long = "resolver", value_name = "ADDRESS:PORT")]

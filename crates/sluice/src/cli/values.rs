@@ -22,6 +22,27 @@ pub fn size(value: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| format!("{value:?} is too much"))
 }
 
+/// A domain as the DNS has it: ASCII letters in lower case, other letters in their ASCII form (UTS 46), without the dot at the end.
+///
+/// # Errors
+/// When it is none.
+pub fn domain(text: &str) -> Result<String, String> {
+    let ascii = ::text::host::mapped(text.trim().trim_end_matches('.'));
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    // The last label of an address is a number, that of a domain never.
+    let is_name =
+        |ascii: &str| ascii.rsplit('.').next().is_some_and(|last| last.bytes().any(|byte| !byte.is_ascii_digit()));
+    match ascii {
+        Some(ascii) if ascii.len() <= 253 && ascii.split('.').all(is_label) && is_name(&ascii) => Ok(ascii),
+        _ => Err(format!("{text:?} is not a domain: letters, digits and hyphens, between dots")),
+    }
+}
+
 /// Reads `90s`, `15m`, `12h`, `7d`, `4w`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time: a number with s, m, h, d or w");

@@ -1,16 +1,21 @@
 //! `sluice domain`: the records of the DNS by which others find the mail server of a domain and believe its mail.
 //!
 //! Records are those of what this program does: where mail comes in (MX), who sends (SPF), what signs (DKIM), what is asked of those who
-//! see neither (DMARC), the doors of clients (SRV, RFC 6186 and 8314), and the names at which the webmail answers programs.
+//! see neither (DMARC), who hears of failures of TLS (TLS-RPT, RFC 8460), the key of the certificate (TLSA, RFC 7672), the doors of clients
+//! (SRV, RFC 6186, 8314, 8620 and 5804), and the names at which the webmail answers programs.
 
 use std::collections::VecDeque;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use edge::net::dane::record_of;
+use edge::settings::{Address, Certificate, Tlsa};
 use flow::{Answer, Ask, Outcome, Question, Record, RecordKind};
+use mailbox::discovery::{CONFIGURATION_HOST, Discovery};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::discovery;
 use super::dkim::{self, keys::Keys};
 use crate::cli::{self, DomainCommand};
 use crate::config::{Config, StoreSettings};
@@ -21,10 +26,14 @@ use crate::resolver::source::{Asks, Source};
 /// The policy of DMARC that is proposed: what fails is put aside, and reports come to the postmaster.
 const DMARC: &str = "v=DMARC1; p=quarantine; rua=mailto:postmaster@";
 
-/// A record that the domain has to have.
+/// Who hears of failures of TLS.
+const TLS_REPORTS: &str = "v=TLSRPTv1; rua=mailto:postmaster@";
+
+/// A record that the domain has to have, or may have.
 struct Wanted {
     name: String,
     data: Data,
+    is_optional: bool,
 }
 
 /// The data of a record.
@@ -36,6 +45,7 @@ enum Data {
         port: u16,
         host: String,
     },
+    Tlsa(Tlsa),
     /// Another name of this host: any address.
     Alias(String),
     /// Any address.
@@ -47,23 +57,24 @@ pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let config = Config::read(&args.config)?;
     let settings = config.store.as_ref().ok_or_else(|| format!("{}: no table [store]", args.config.display()))?;
+    let site = Site::of(&config, settings);
     let place = Place::enter(&settings.dkim())?;
     match &args.command {
         DomainCommand::Add { domain } => {
             let keys = dkim::keys_of(&place, domain)?;
-            let all = records(domain, &config.hostname, settings, &keys);
+            let all = records(domain, &site, &keys);
             all.iter().for_each(|record| println!("{}", shown(record, args.json, None)));
             Ok(ExitCode::SUCCESS)
         }
         DomainCommand::Check { domain, resolvers, zone, timeout } => {
             let keys = Keys::read(&place.way()).map_err(|error| format!("{}: {error}", place.path().display()))?;
-            let all = records(domain, &config.hostname, settings, &keys);
+            let all = records(domain, &site, &keys);
             let source = Source::new(zone.as_deref(), resolvers, Duration::from_secs(*timeout))?;
             let states = states(&all, &source)?;
             for (record, state) in all.iter().zip(&states) {
                 println!("{}", shown(record, args.json, Some(state)));
             }
-            Ok(ExitCode::from(u8::from(states.iter().any(|state| !matches!(state, State::Right)))))
+            Ok(ExitCode::from(u8::from(!states.iter().all(State::is_well))))
         }
     }
 }
@@ -72,14 +83,8 @@ pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
 ///
 /// # Errors
 /// When nobody can be asked.
-pub fn objects(
-    domain: &str,
-    hostname: &str,
-    settings: &StoreSettings,
-    keys: &Keys,
-    source: Option<&Source>,
-) -> Result<Vec<Value>, Failure> {
-    let all = records(domain, hostname, settings, keys);
+pub fn objects(domain: &str, site: &Site<'_>, keys: &Keys, source: Option<&Source>) -> Result<Vec<Value>, Failure> {
+    let all = records(domain, site, keys);
     let Some(source) = source else { return Ok(all.iter().map(|record| object(record, None)).collect()) };
     let states = states(&all, source)?;
     Ok(all.iter().zip(&states).map(|(record, state)| object(record, Some(state))).collect())
@@ -92,31 +97,69 @@ fn states(all: &[Wanted], source: &Source) -> Result<Vec<State>, Failure> {
     Ok(all.iter().zip(&check.found).map(|(record, found)| state(record, found)).collect())
 }
 
+/// What the records of a domain are made of, besides its keys.
+pub struct Site<'c> {
+    hostname: &'c str,
+    settings: &'c StoreSettings,
+    doors: Discovery,
+    /// The record of the certificate that mail servers are shown.
+    certificate: Option<Tlsa>,
+}
+
+impl<'c> Site<'c> {
+    /// Of a configuration. Certificates by ACME have other keys each time, so that no record is made of them, nor of one that cannot be
+    /// read.
+    pub fn of(config: &'c Config, settings: &'c StoreSettings) -> Site<'c> {
+        let certificate = config.tls.certificates.iter().find_map(|certificate| match certificate {
+            Certificate::Files { chain, .. } => record_of(chain, &config.hostname).ok().flatten(),
+            Certificate::Acme { .. } => None,
+        });
+        Site { hostname: &config.hostname, settings, doors: discovery::of(config), certificate }
+    }
+}
+
 /// The records of a domain.
-fn records(domain: &str, hostname: &str, settings: &StoreSettings, keys: &Keys) -> Vec<Wanted> {
-    let domain = domain.trim_end_matches('.').to_ascii_lowercase();
-    let record = |name: String, data| Wanted { name, data };
+fn records(domain: &str, site: &Site<'_>, keys: &Keys) -> Vec<Wanted> {
+    let Site { hostname, settings, doors, certificate } = site;
+    let domain = domain.to_owned();
+    let record = |name: String, data| Wanted { name, data, is_optional: false };
+    let optional = |name: String, data| Wanted { name, data, is_optional: true };
     let mut all = vec![
-        record(domain.clone(), Data::Mx(hostname.to_owned())),
-        record(hostname.to_owned(), Data::Host),
+        record(domain.clone(), Data::Mx((*hostname).to_owned())),
+        record((*hostname).to_owned(), Data::Host),
         record(domain.clone(), Data::Txt("v=spf1 mx -all".into())),
     ];
     let own = keys.all().iter().filter(|key| key.domain == domain);
     all.extend(own.map(|key| record(key.record_name().trim_end_matches('.').into(), Data::Txt(key.record()))));
     all.push(record(format!("_dmarc.{domain}"), Data::Txt(format!("{DMARC}{domain}"))));
-    let doors = [
-        ("_imap", &settings.imap),
-        ("_imaps", &settings.imaps),
-        ("_pop3", &settings.pop3),
-        ("_pop3s", &settings.pop3s),
-        ("_sieve", &settings.sieve),
+    all.push(optional(format!("_smtp._tls.{domain}"), Data::Txt(format!("{TLS_REPORTS}{domain}"))));
+    all.extend(certificate.iter().map(|tlsa| optional(format!("_25._tcp.{hostname}"), Data::Tlsa(tlsa.clone()))));
+    // In the clear for others than this machine.
+    let open = |addresses: &[Address]| {
+        let mut all = addresses.iter().filter_map(Address::tcp).filter(|address| !address.ip().is_loopback());
+        all.next().map(|address| address.port())
+    };
+    let services = [
+        ("_imap", open(&settings.imap)),
+        ("_imaps", doors.imaps),
+        ("_pop3", open(&settings.pop3)),
+        ("_pop3s", doors.pop3s),
+        ("_submissions", doors.submissions),
+        ("_submission", doors.submission),
+        ("_sieve", open(&settings.sieve)),
+        ("_jmap", doors.webmails),
     ];
-    for (service, addresses) in doors {
-        let port = addresses.iter().find_map(|address| address.tcp()).map(|address| address.port());
-        let srv = |port| record(format!("{service}._tcp.{domain}"), Data::Srv { port, host: hostname.to_owned() });
+    for (service, port) in services {
+        let srv = |port| record(format!("{service}._tcp.{domain}"), Data::Srv { port, host: (*hostname).to_owned() });
         all.extend(port.map(srv));
     }
-    let alias = |name: &str| record(format!("{name}.{domain}"), Data::Alias(hostname.to_owned()));
+    let alias = |name: &str| record(format!("{name}.{domain}"), Data::Alias((*hostname).to_owned()));
+    if let Some(told) = doors.configuration(&domain, hostname).filter(|_| doors.webmails.is_some()) {
+        let digest = text::base64::encode(&Sha256::digest(told.as_bytes()));
+        let host = CONFIGURATION_HOST.trim_end_matches('.');
+        all.push(Wanted { is_optional: true, ..alias(host) });
+        all.push(optional(format!("_{host}.{domain}"), Data::Txt(format!("v=UAAC1; a=sha256; d={digest}"))));
+    }
     if !settings.webmails.is_empty() {
         all.extend(["autoconfig", "autodiscover"].map(alias));
     }
@@ -132,6 +175,8 @@ fn records(domain: &str, hostname: &str, settings: &StoreSettings, keys: &Keys) 
 enum State {
     Right,
     Missing,
+    /// Missing, and it may be.
+    Optional,
     Other(String),
     Unknown,
 }
@@ -151,6 +196,7 @@ impl Check {
                 Data::Txt(_) => &[RecordKind::Txt],
                 Data::Host | Data::Alias(_) => &[RecordKind::A, RecordKind::Aaaa],
                 Data::Srv { .. } => &[RecordKind::Srv],
+                Data::Tlsa(_) => &[RecordKind::Tlsa],
             };
             open.extend(kinds.iter().map(|&kind| (id, Question { name: record.name.as_str().into(), kind })));
         }
@@ -172,6 +218,13 @@ impl Asks for Check {
 }
 
 fn state(record: &Wanted, found: &[Outcome]) -> State {
+    match compared(record, found) {
+        State::Missing if record.is_optional => State::Optional,
+        state => state,
+    }
+}
+
+fn compared(record: &Wanted, found: &[Outcome]) -> State {
     let mut all = Vec::new();
     for outcome in found {
         match outcome {
@@ -186,6 +239,11 @@ fn state(record: &Wanted, found: &[Outcome]) -> State {
             let is_right = servers.iter().any(|(found, name)| found == port && name.eq_ignore_ascii_case(host));
             let servers: Vec<String> = servers.iter().map(|(port, name)| format!("{name}:{port}")).collect();
             judged(is_right, servers.iter().map(String::as_str).collect())
+        }
+        Data::Tlsa(wanted) => {
+            let found: Vec<Tlsa> = all.iter().filter_map(|record| tlsa(record)).collect();
+            let lines: Vec<String> = found.iter().map(tlsa_data).collect();
+            judged(found.contains(wanted), lines.iter().map(String::as_str).collect())
         }
         Data::Host | Data::Alias(_) => {
             if all.is_empty() {
@@ -206,7 +264,8 @@ fn state(record: &Wanted, found: &[Outcome]) -> State {
             let is_right = match tag {
                 "v=DKIM1" => texts.iter().any(|found| key(found) == key(text)),
                 // Whoever has a policy has thought about it.
-                "v=DMARC1" => texts.len() == 1,
+                "v=DMARC1" | "v=TLSRPTv1" => texts.len() == 1,
+                "v=UAAC1" => texts.contains(&text.as_str()),
                 "v=STSv1" => texts.len() == 1 && texts.iter().all(|found| id(found) == id(text)),
                 _ => texts.len() == 1 && texts.iter().all(|found| names_us(found)),
             };
@@ -229,6 +288,14 @@ fn mx(record: &Record) -> Option<&str> {
 
 fn srv(record: &Record) -> Option<(u16, &str)> {
     if let Record::Srv(port, host) = record { Some((*port, host.trim_end_matches('.'))) } else { None }
+}
+
+fn tlsa(record: &Record) -> Option<Tlsa> {
+    if let Record::Tlsa(bytes) = record { Tlsa::read(bytes) } else { None }
+}
+
+fn tlsa_data(Tlsa { usage, selector, matching, data }: &Tlsa) -> String {
+    format!("{usage} {selector} {matching} {}", text::hex::encode(data))
 }
 
 /// The mark of a policy of MTA-STS.
@@ -281,6 +348,7 @@ fn data(record: &Wanted) -> (&'static str, String) {
         Data::Mx(host) => ("MX", format!("10 {host}.")),
         Data::Txt(text) => ("TXT", dkim::keys::strings(text)),
         Data::Srv { port, host } => ("SRV", format!("0 1 {port} {host}.")),
+        Data::Tlsa(tlsa) => ("TLSA", tlsa_data(tlsa)),
         Data::Alias(host) => ("CNAME", format!("{host}.")),
         Data::Host => ("A", "the addresses of this server, and AAAA".into()),
     }
@@ -291,9 +359,15 @@ impl State {
         match self {
             State::Right => "right",
             State::Missing => "missing",
+            State::Optional => "optional",
             State::Other(_) => "other",
             State::Unknown => "no answer",
         }
+    }
+
+    /// Whether nothing needs to be done.
+    const fn is_well(&self) -> bool {
+        matches!(self, State::Right | State::Optional)
     }
 
     /// The data that the DNS has in the place of ours.

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use crate::admin::fault::{Fault, Outcome, away};
 use crate::admin::role::{Right, Who};
 use crate::admin::site::{Site, Store};
+use crate::cli::values;
 use crate::resolver::source::Source;
 use crate::store::dkim::keys::Keys;
 use crate::store::dkim::keys_of;
-use crate::store::domain::objects;
+use crate::store::domain;
 
 /// How long the DNS is asked for one page.
 const DNS_WAIT: Duration = Duration::from_secs(8);
@@ -53,7 +54,8 @@ pub fn check(site: &Site, who: &Who, domain: &str) -> Outcome {
     let domain = checked(domain)?;
     let (store, config) = (site.store()?, &site.place.config);
     let source = Source::new(None, &config.dns.servers, DNS_WAIT).map_err(away)?;
-    let records = objects(&domain, &config.hostname, &store.settings, &keys(store)?, Some(&source)).map_err(away)?;
+    let about = domain::Site::of(config, &store.settings);
+    let records = domain::objects(&domain, &about, &keys(store)?, Some(&source)).map_err(away)?;
     Ok(json!({ "domain": domain, "records": records }))
 }
 
@@ -66,7 +68,8 @@ pub fn add(site: &Site, who: &Who, new: &New) -> Outcome {
     site.change(who, Right::Change, "added domain", &domain, || {
         let (store, config) = (site.store()?, &site.place.config);
         let keys = keys_of(&store.keys, &domain).map_err(away)?;
-        let records = objects(&domain, &config.hostname, &store.settings, &keys, None).map_err(away)?;
+        let about = domain::Site::of(config, &store.settings);
+        let records = domain::objects(&domain, &about, &keys, None).map_err(away)?;
         Ok(json!({ "domain": domain, "records": records }))
     })
 }
@@ -76,19 +79,8 @@ fn keys(store: &Store) -> Result<Keys, Fault> {
     Keys::read(&store.keys.way()).map_err(named)
 }
 
-/// A domain in lower case, in letters of the DNS (RFC 1123).
 fn checked(domain: &str) -> Result<String, Fault> {
-    let domain = domain.trim().trim_end_matches('.').to_ascii_lowercase();
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    match domain.len() <= 253 && domain.split('.').all(is_label) {
-        true => Ok(domain),
-        false => Err(Fault::wrong("this is not a domain: letters, digits and hyphens, between dots")),
-    }
+    values::domain(domain).map_err(Fault::wrong)
 }
 
 #[cfg(test)]
@@ -99,7 +91,8 @@ mod tests {
     fn a_domain_is_labels_between_dots() {
         assert_eq!(checked(" Example.ORG. "), Ok("example.org".into()));
         assert_eq!(checked("xn--bcher-kva.example"), Ok("xn--bcher-kva.example".into()));
-        for wrong in ["", ".", "a..b", "-a.b", "a b", "a\nb", "a/b", "ä.example", "a_b", &"a".repeat(64), "<b>"] {
+        assert_eq!(checked("B\u{fc}cher.example"), Ok("xn--bcher-kva.example".into()));
+        for wrong in ["", ".", "a..b", "-a.b", "a b", "a\nb", "a/b", "a_b", "1.2.3.4", &"a".repeat(64), "<b>"] {
             assert!(checked(wrong).is_err(), "{wrong}");
         }
     }
