@@ -78,7 +78,7 @@ impl Mails {
         let mut mail: Option<Option<Vec<u8>>> = None;
         mbox::read(input, |item| {
             match item {
-                mbox::Item::Mail => {
+                mbox::Item::Mail(_) => {
                     if let Some(bytes) = mail.replace(Some(Vec::new())) {
                         each(Ok(bytes))?;
                     }

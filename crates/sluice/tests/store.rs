@@ -104,13 +104,54 @@ fn maildirs_and_mboxes_come_out_as_they_went_in() {
         }
         // An mbox ends its mails with a line end.
         let last = |content: &str| if account == "eve" && content.ends_with("no end") { "\n" } else { "" };
-        let expected: Vec<_> = mails.iter().map(|(_, content)| format!("{content}{}", last(content))).collect();
+        let whole = |content: &str| format!("{content}{}", last(content)).replace("\r\n", "\n").replace('\n', "\r\n");
+        let expected: Vec<_> = mails.iter().map(|(_, content)| whole(content)).collect();
         found.sort();
         let mut expected = expected;
         expected.sort();
         assert_eq!(found, expected, "{account}");
     }
     assert!(text(&run(&volume, "ls", &["bob", "INBOX"])).contains("\\Seen \\Flagged"));
+}
+
+/// As other programs write them: flags in fields and in names, dates, folders without dots, and what is no mail any more.
+#[test]
+fn mailboxes_of_others_come_in_with_their_flags_and_dates() {
+    let (folder, volume) = volume("64M", "1M");
+    let source = folder.path().join("mail");
+    let from = "From a@b.c Mon Feb  3 10:00:00 2020\n";
+    let note = "Subject: DON'T DELETE THIS MESSAGE\nX-IMAP: 1 2\n\nThis is no mail.\n\n";
+    let seen = "Subject: one\nStatus: RO\nX-Keywords: Work\n\nFrom here to there\n\n";
+    let gone = "Subject: gone\nX-Mozilla-Status: 0009\n\nx\n";
+    fs::write(&source, format!("{from}{note}{from}{seen}{from}{gone}{from}Subject: two\n\nx\n")).unwrap();
+    assert_eq!(text(&run(&volume, "import", &["--account", "ann", source.to_str().unwrap()])), "2 messages\n");
+    let rows: Vec<Value> = text(&run(&volume, "ls", &["--json", "ann", "INBOX"]))
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(rows.iter().map(|row| row["date"].as_i64()).collect::<Vec<_>>(), [Some(1_580_724_000); 2], "{rows:?}");
+    let listed = text(&run(&volume, "ls", &["ann", "INBOX"]));
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].contains("\\Seen") && lines[0].contains("Work") && !lines[1].contains("Seen"), "{listed}");
+    assert_eq!(text(&run(&volume, "cat", &["ann", "INBOX", "1"])), "Subject: one\r\n\r\nFrom here to there\r\n");
+
+    let maildir = folder.path().join("Maildir");
+    for (name, content) in [("cur/1:2,Sb", "Subject: 1\n\n"), ("Work/Sub/cur/2;2,S", "Subject: 2\n\n")] {
+        let path = maildir.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    fs::write(maildir.join("dovecot-keywords"), "0 $Label1\n1 Todo\n").unwrap();
+    let import = ["--account", "bob", maildir.to_str().unwrap()];
+    assert_eq!(text(&run(&volume, "import", &import)), "2 messages\n");
+    assert!(text(&run(&volume, "ls", &["bob", "INBOX"])).contains("Todo"));
+    assert!(text(&run(&volume, "ls", &["bob", "Work/Sub"])).contains("\\Seen"));
+    fs::write(maildir.join("cur/3:2,SZ"), b"\x1f\x8b\x08\0rest").unwrap();
+    let refused = run(&volume, "import", &import);
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("cur/3:2,SZ: compressed"));
+    fs::write(&source, "Subject: no mailbox\n\n").unwrap();
+    assert!(!run(&volume, "import", &["--account", "eve", source.to_str().unwrap()]).status.success());
+    assert!(!text(&run(&volume, "ls", &[])).contains("eve"), "nothing is made");
 }
 
 #[test]

@@ -4,16 +4,18 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use mailbox::File;
+use mailbox::ends::LineEnds;
 use serde_json::Value;
 use store::{Arrival, Device as _, Format, Quota, Sealed, SpecialUse, Volume};
 
 use super::look::Look;
+use super::marks::{self, Marks};
 use super::source::{Reading, Source};
 use super::volume::{named, open, open_as_root, parted, segment_bytes};
 use super::{maildir, mbox};
@@ -184,9 +186,15 @@ fn import_maildir(volume: &mut Volume<File>, args: &StoreImport, source: &Path) 
         let name = args.mailbox.clone().unwrap_or(name);
         let mailbox = mailbox(volume, &args.account, &name)?;
         for mail in maildir::mails(&folder)? {
-            let file = fs::File::open(&mail.path).map_err(|error| format!("{}: {error}", mail.path.display()))?;
+            let named = |error: io::Error| format!("{}: {error}", mail.path.display());
+            let mut file = BufReader::new(fs::File::open(&mail.path).map_err(named)?);
+            if let Some(what) = maildir::is_wrapped(file.fill_buf().map_err(named)?) {
+                return Err(format!("{}: {what}", mail.path.display()).into());
+            }
             let sealed = store_whole(volume, file)?;
-            importer.add(volume, sealed, mailbox, mail.flags, mail.date)?;
+            let keywords: Vec<&str> = mail.keywords.iter().map(String::as_str).collect();
+            let arrival = Arrival { flags: mail.flags, keywords: &keywords, date: mail.date, now: now() };
+            importer.add(volume, &sealed, mailbox, &arrival)?;
             count += 1;
         }
     }
@@ -196,32 +204,85 @@ fn import_maildir(volume: &mut Volume<File>, args: &StoreImport, source: &Path) 
 
 fn import_mbox(volume: &mut Volume<File>, args: &StoreImport, source: &Path) -> Result<u64, Failure> {
     let file = fs::File::open(source).map_err(|error| format!("{}: {error}", source.display()))?;
-    let mailbox = mailbox(volume, &args.account, args.mailbox.as_deref().unwrap_or("INBOX"))?;
-    let (mut count, mut importer, now) = (0, Importer::default(), now());
-    let mut append = None;
+    let name = args.mailbox.as_deref().unwrap_or("INBOX");
+    let (mut count, mut importer) = (0, Importer::default());
+    let mut arriving: Option<Arriving> = None;
     mbox::read(BufReader::with_capacity(256 << 10, file), |item| -> Result<(), Failure> {
         match item {
             mbox::Item::Content(piece) => {
-                if let Some(append) = &mut append {
-                    volume.write(append, piece)?;
+                if let Some(mail) = &mut arriving {
+                    mail.add(volume, piece)?;
                 }
             }
-            mbox::Item::Mail => {
-                if let Some(former) = append.replace(volume.append(None)?) {
-                    let sealed = volume.seal(former, &[], 0)?;
-                    importer.add(volume, sealed, mailbox, 0, now)?;
+            mbox::Item::Mail(date) => {
+                if let Some(former) = arriving.take() {
+                    count += former.end(volume, &mut importer)?;
                 }
-                count += 1;
+                let mailbox = mailbox(volume, &args.account, name)?;
+                arriving = Some(Arriving::new(volume, mailbox, date)?);
             }
         }
         Ok(())
     })?;
-    if let Some(last) = append {
-        let sealed = volume.seal(last, &[], 0)?;
-        importer.add(volume, sealed, mailbox, 0, now)?;
+    if let Some(last) = arriving {
+        count += last.end(volume, &mut importer)?;
     }
     importer.end(volume)?;
     Ok(count)
+}
+
+/// A mail of an mbox on its way into the store. Its head is held until it is whole, for what the file says of the mail stands in it.
+struct Arriving {
+    mailbox: u32,
+    date: Option<i64>,
+    append: store::Append,
+    ends: LineEnds,
+    head: Option<Vec<u8>>,
+    marks: Marks,
+}
+
+impl Arriving {
+    fn new(volume: &mut Volume<File>, mailbox: u32, date: Option<i64>) -> Result<Arriving, Failure> {
+        let append = volume.append(None)?;
+        let (ends, marks) = (LineEnds::default(), Marks::default());
+        Ok(Arriving { mailbox, date, append, ends, head: Some(Vec::new()), marks })
+    }
+
+    fn add(&mut self, volume: &mut Volume<File>, piece: &[u8]) -> Result<(), Failure> {
+        let Some(head) = &mut self.head else {
+            return Ok(volume.write(&mut self.append, self.ends.of(piece))?);
+        };
+        head.extend_from_slice(piece);
+        match marks::head_len(head) {
+            None if head.len() < marks::HEAD_BYTES_MAX => Ok(()),
+            length => self.end_head(volume, length),
+        }
+    }
+
+    /// The head is so long, or all that there is.
+    fn end_head(&mut self, volume: &mut Volume<File>, length: Option<usize>) -> Result<(), Failure> {
+        let Some(bytes) = self.head.take() else { return Ok(()) };
+        let (head, body) = bytes.split_at(length.unwrap_or(bytes.len()));
+        let (head, marks) = marks::take(head);
+        self.marks = marks;
+        for piece in [&head[..], body] {
+            volume.write(&mut self.append, self.ends.of(piece))?;
+        }
+        Ok(())
+    }
+
+    /// Stages the mail; how many that are.
+    fn end(mut self, volume: &mut Volume<File>, importer: &mut Importer) -> Result<u64, Failure> {
+        self.end_head(volume, None)?;
+        let sealed = volume.seal(self.append, &[], 0)?;
+        if self.marks.is_none {
+            return Ok(0);
+        }
+        let (keywords, now): (Vec<&str>, _) = (self.marks.keywords.iter().map(String::as_str).collect(), now());
+        let arrival = Arrival { flags: self.marks.flags, keywords: &keywords, date: self.date.unwrap_or(now), now };
+        importer.add(volume, &sealed, self.mailbox, &arrival)?;
+        Ok(1)
+    }
 }
 
 /// Mails that are staged and not committed yet.
@@ -234,13 +295,12 @@ impl Importer {
     fn add(
         &mut self,
         volume: &mut Volume<File>,
-        sealed: Sealed,
+        sealed: &Sealed,
         mailbox: u32,
-        flags: u64,
-        date: i64,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
         let mut transaction = volume.transaction()?;
-        transaction.deliver(&sealed, mailbox, &Arrival { flags, date, now: now(), ..Arrival::default() })?;
+        transaction.deliver(sealed, mailbox, arrival)?;
         transaction.stage()?;
         self.staged += 1;
         if self.staged == BATCH {
@@ -334,14 +394,14 @@ fn mailbox(volume: &mut Volume<File>, account: &str, name: &str) -> Result<u32, 
     Ok(number)
 }
 
-/// Stores all that can be read.
+/// Stores all that can be read, as lines of mail.
 fn store_whole(volume: &mut Volume<File>, mut from: impl Read) -> Result<Sealed, Failure> {
-    let mut append = volume.append(None)?;
+    let (mut append, mut ends) = (volume.append(None)?, LineEnds::default());
     let mut piece = vec![0; 64 << 10];
     loop {
         match from.read(&mut piece) {
             Ok(0) => return Ok(volume.seal(append, &[], 0)?),
-            Ok(length) => volume.write(&mut append, &piece[..length])?,
+            Ok(length) => volume.write(&mut append, ends.of(&piece[..length]))?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
         }

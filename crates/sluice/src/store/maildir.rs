@@ -1,7 +1,7 @@
 //! Maildir folders, with the subfolders of Maildir++ (`.Sent`, `.Lists.rust`): read to be imported, written to be exported.
 //!
-//! Flags are those of file names (`:2,FRS`); the time of a mail is that of its file. Keywords have no common form there and
-//! are left out. The name of a mailbox that is too long for a folder stands in a file in it.
+//! Flags are those of file names (`:2,FRS`); the time of a mail is that of its file. Keywords are read as Dovecot writes them (letters, and
+//! their names in `dovecot-keywords`), and written nowhere. The name of a mailbox that is too long for a folder stands in a file in it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use store::Flags;
 
+use super::marks::Marks;
 use super::names;
 
 /// How the names of mails end that were written here, before the flags.
@@ -32,8 +33,36 @@ const LETTERS: [(u8, u64); 5] = [
 pub struct Mail {
     pub path: PathBuf,
     pub flags: u64,
+    pub keywords: Vec<String>,
     /// Seconds since 1970.
     pub date: i64,
+}
+
+/// The longest file of keywords that is read, in bytes.
+const KEYWORDS_BYTES_MAX: u64 = 64 << 10;
+
+/// Levels of folders without dots that are looked into.
+const LEVELS_MAX: usize = 16;
+
+/// Why the file of a mail is none: what plugins of Dovecot have made of it begins like this.
+pub fn is_wrapped(head: &[u8]) -> Option<&'static str> {
+    const COMPRESSED: [&[u8]; 6] = [
+        b"\x1f\x8b\x08",
+        b"BZh",
+        b"\xfd7zXZ\0",
+        b"\x28\xb5\x2f\xfd",
+        b"\x04\x22\x4d\x18",
+        b"Dovecot-LZ4\r\x2a\x9b\xc5",
+    ];
+    match () {
+        () if COMPRESSED.iter().any(|magic| head.starts_with(magic)) => {
+            Some("compressed (Dovecot's zlib plugin): write the mails out first, with doveadm backup or a decompressor")
+        }
+        () if head.starts_with(b"CRYPTED\x03\x07") => {
+            Some("encrypted (Dovecot's mail_crypt plugin): write the mails out first, with doveadm backup")
+        }
+        () => None,
+    }
 }
 
 /// Whether this is a Maildir.
@@ -54,9 +83,30 @@ pub fn mailboxes(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
             found.push((name, entry.path()));
         }
     }
+    below(folder, "", 0, &mut found)?;
     found.sort();
     found.insert(0, ("INBOX".to_owned(), folder.to_owned()));
     Ok(found)
+}
+
+/// Mailboxes in folders without a dot in front (`LAYOUT=fs` of Dovecot).
+fn below(folder: &Path, above: &str, level: usize, found: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| !name.starts_with('.') && !matches!(*name, "cur" | "new" | "tmp"))
+        else {
+            continue;
+        };
+        if level < LEVELS_MAX && entry.file_type()?.is_dir() {
+            let name = format!("{above}{name}");
+            if is_one(&entry.path()) {
+                found.push((name.clone(), entry.path()));
+            }
+            below(&entry.path(), &format!("{name}/"), level + 1, found)?;
+        }
+    }
+    Ok(())
 }
 
 fn whole_name(folder: &Path) -> io::Result<String> {
@@ -68,6 +118,7 @@ fn whole_name(folder: &Path) -> io::Result<String> {
 /// The mails of one folder, the oldest first.
 pub fn mails(folder: &Path) -> io::Result<Vec<Mail>> {
     let mut mails = Vec::new();
+    let names = keyword_names(folder)?;
     for part in ["cur", "new"] {
         let entries = match fs::read_dir(folder.join(part)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -81,16 +132,39 @@ pub fn mails(folder: &Path) -> io::Result<Vec<Mail>> {
             }
             let since = metadata.modified()?.duration_since(SystemTime::UNIX_EPOCH);
             let date = since.map_or(0, |since| since.as_secs() as i64);
-            mails.push(Mail { flags: flags(entry.file_name().as_encoded_bytes()), path: entry.path(), date });
+            let name = entry.file_name();
+            let letters = letters(name.as_encoded_bytes());
+            let mut marks = Marks::default();
+            let numbers = letters.iter().filter(|letter| letter.is_ascii_lowercase()).map(|letter| letter - b'a');
+            marks.add_keywords(numbers.filter_map(|number| names.get(&number)).map(String::as_str));
+            mails.push(Mail { flags: flags(letters), keywords: marks.keywords, path: entry.path(), date });
         }
     }
     mails.sort_by(|a, b| (a.date, a.path.file_name()).cmp(&(b.date, b.path.file_name())));
     Ok(mails)
 }
 
-fn flags(name: &[u8]) -> u64 {
-    let Some(at) = name.windows(3).rposition(|window| window == b":2,") else { return 0 };
-    LETTERS.iter().filter(|(letter, _)| name[at + 3..].contains(letter)).map(|(_, flag)| flag).sum()
+/// The letters of a file's name; other systems write another mark before them, since they allow no colon.
+fn letters(name: &[u8]) -> &[u8] {
+    let at = name.windows(3).rposition(|window| matches!(window, b":2," | b";2," | b"!2,"));
+    at.map_or(&[], |at| &name[at + 3..])
+}
+
+fn flags(letters: &[u8]) -> u64 {
+    LETTERS.iter().filter(|(letter, _)| letters.contains(letter)).map(|(_, flag)| flag).sum()
+}
+
+/// The names of keywords, by their numbers.
+fn keyword_names(folder: &Path) -> io::Result<BTreeMap<u8, String>> {
+    let mut text = String::new();
+    match fs::File::open(folder.join("dovecot-keywords")) {
+        Ok(file) => file.take(KEYWORDS_BYTES_MAX).read_to_string(&mut text)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    let named =
+        |line: &str| line.split_once(' ').and_then(|(number, name)| Some((number.parse().ok()?, name.to_owned())));
+    Ok(text.lines().filter_map(named).collect())
 }
 
 /// A Maildir being written.
@@ -222,7 +296,8 @@ mod tests {
 
     #[test]
     fn names_say_flags() {
+        let flags = |name: &[u8]| flags(letters(name));
         assert_eq!(flags(b"123.host:2,FS"), Flags::FLAGGED | Flags::SEEN);
-        assert_eq!(flags(b"123.host"), 0);
+        assert_eq!((flags(b"123.host"), flags(b"123;2,Sab"), flags(b"123!2,S")), (0, Flags::SEEN, Flags::SEEN));
     }
 }

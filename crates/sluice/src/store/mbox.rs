@@ -1,6 +1,7 @@
 //! mbox files, in the form called mboxrd: a line `From ` begins a mail, and one more `>` stands before such lines within.
 //!
-//! Flags are not read and not written. Lines end as they do in the file.
+//! Of files of others a line begins a mail if it has a date, behind an empty line or not; the first one in any case. Lines end as they
+//! do in the file.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -13,8 +14,8 @@ const LINE_BYTES_MAX: u64 = 64 << 10;
 /// Element of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// A mail begins.
-    Mail,
+    /// A mail begins, which came at this time, in seconds since 1970.
+    Mail(Option<i64>),
     /// A piece of it.
     Content(&'a [u8]),
 }
@@ -27,33 +28,57 @@ pub fn read<E: From<io::Error>>(
     let mut line = Vec::new();
     // A line may begin a mail if the one before it was empty; that one is held back.
     let mut held: Vec<u8> = Vec::new();
-    let (mut is_after_empty, mut at_line_start, mut has_begun) = (true, true, false);
+    let (mut at_line_start, mut has_begun) = (true, false);
     loop {
         line.clear();
         if (&mut input).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if at_line_start && is_after_empty && line.starts_with(b"From ") {
+        let is_from = at_line_start && line.starts_with(b"From ");
+        let date = if is_from { date_in(&line) } else { None };
+        if is_from && (date.is_some() || !has_begun) {
             held.clear();
-            each(Item::Mail)?;
-            (has_begun, is_after_empty) = (true, false);
+            each(Item::Mail(date))?;
+            has_begun = true;
         } else if has_begun {
             if !held.is_empty() {
                 each(Item::Content(&held))?;
                 held.clear();
             }
-            is_after_empty = at_line_start && matches!(line[..], [b'\n'] | [b'\r', b'\n']);
-            if is_after_empty {
+            if at_line_start && is_empty(&line) {
                 held.extend_from_slice(&line);
             } else {
                 let is_quoted = at_line_start && is_quoted_from(&line);
                 each(Item::Content(&line[usize::from(is_quoted)..]))?;
             }
-        } else {
+        } else if !is_empty(&line) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no mbox: it does not begin with \"From \"").into());
         }
         at_line_start = line.ends_with(b"\n");
     }
+}
+
+/// An empty line, as files of other systems begin with, too: behind a byte order mark.
+fn is_empty(line: &[u8]) -> bool {
+    matches!(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line), b"\n" | b"\r\n")
+}
+
+/// The date of a line `From ADDRESS Mon Feb  3 10:00:00 2020`, with a zone in front of the year or behind it, or none: UTC.
+fn date_in(line: &[u8]) -> Option<i64> {
+    let line = std::str::from_utf8(line).ok()?;
+    let words: Vec<&str> = line.split_ascii_whitespace().skip(1).collect();
+    let is_time = |word: &&str| {
+        word.len() >= 4 && word.contains(':') && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
+    };
+    let at = words.iter().position(is_time).filter(|at| *at >= 2)?;
+    let (month, day, time) = (words[at - 2], words[at - 1], words[at]);
+    let (year, others): (Vec<&str>, Vec<&str>) = words[at + 1..]
+        .iter()
+        .take(3)
+        .partition(|word| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit()));
+    let zone = others.first().copied().unwrap_or("+0000");
+    text::date::parse_message(format!("{day} {month} {} {time} {zone}", year.first()?).as_bytes())
+        .map(|(seconds, _)| seconds)
 }
 
 fn is_quoted_from(line: &[u8]) -> bool {
@@ -138,7 +163,7 @@ mod tests {
         let mut mails: Vec<Vec<u8>> = Vec::new();
         let each = |item: Item<'_>| {
             match item {
-                Item::Mail => mails.push(Vec::new()),
+                Item::Mail(_) => mails.push(Vec::new()),
                 Item::Content(piece) => mails.last_mut().unwrap().extend_from_slice(piece),
             }
             Ok::<(), io::Error>(())
@@ -164,6 +189,26 @@ mod tests {
             }
             assert_eq!(mails(&out), wanted, "{}", String::from_utf8_lossy(&out));
         }
+    }
+
+    #[test]
+    fn lines_that_begin_a_mail_have_a_date() {
+        for (line, seconds) in [
+            ("From a@b.c Mon Feb  3 10:00:00 2020\n", Some(1_580_724_000)),
+            ("From - Mon Feb 03 10:00:00 2020\r\n", Some(1_580_724_000)),
+            ("From \"a b\"@c Mon Feb  3 11:00 +0100 2020\n", Some(1_580_724_000)),
+            ("From a Mon Feb  3 05:00:00 2020 EST remote from b\n", Some(1_580_724_000)),
+            ("From 123@xxx Mon Feb 03 10:00:00 +0000 2020\n", Some(1_580_724_000)),
+            ("From here to there\n", None),
+            ("From 10:30 on it rains\n", None),
+            ("From Feb 3 10:00:00\n", None),
+        ] {
+            assert_eq!(date_in(line.as_bytes()), seconds, "{line}");
+        }
+        let begin = "From a@b.c Mon Feb  3 10:00:00 2020\n";
+        let file = format!("\n{begin}Subject: 1\n\nFrom here to there\n{begin}Subject: 2\n\nx\n");
+        let wanted = ["Subject: 1\n\nFrom here to there\n", "Subject: 2\n\nx\n"];
+        assert_eq!(mails(file.as_bytes()), wanted.map(str::as_bytes));
     }
 
     #[test]

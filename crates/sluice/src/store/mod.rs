@@ -20,6 +20,7 @@ mod letter;
 pub mod look;
 pub mod maildir;
 pub mod maildrop;
+mod marks;
 pub mod mbox;
 mod moves;
 mod names;
