@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::control;
-use crate::cli::{self, AccountCommand, AppPasswordCommand};
+use crate::cli::{self, AccountCommand, AppPasswordCommand, values};
 use crate::config::StoreSettings;
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
@@ -53,10 +53,29 @@ pub struct Settings {
 pub fn change(path: &Path, name: &str, change: &Change) -> io::Result<()> {
     accounts::edit(path, name, |found| match (found, change) {
         (Some(_), Change::Add { .. }) => Err(format!("{name} is there already")),
-        (None, Change::Add { .. }) => changed(Account::new(name)?, change),
+        (None, Change::Add { .. }) => {
+            check_reached(name)?;
+            changed(Account::new(name)?, change)
+        }
         (Some(account), _) => changed(account, change),
         (None, _) => Err(format!("there is no account {name}")),
     })
+}
+
+/// Refuses a name that no mail could be sent to: an account's name is its address, or what stands before the `@` (RFC 5321, section 4.5.3.1.1;
+/// RFC 6531).
+fn check_reached(name: &str) -> Result<(), String> {
+    const LOCAL_BYTES_MAX: usize = 64;
+    let (local, domain) = name.rsplit_once('@').map_or((name, None), |(local, domain)| (local, Some(domain)));
+    let is_atom_byte =
+        |byte: u8| byte >= 0x80 || byte.is_ascii_alphanumeric() || b"!#$%&'*+/=?^_`{|}~-".contains(&byte);
+    let is_atom = |atom: &str| !atom.is_empty() && atom.bytes().all(is_atom_byte);
+    if local.len() > LOCAL_BYTES_MAX || !local.split('.').all(is_atom) {
+        return Err(format!(
+            "no mail reaches {name:?}: a name has 1 to {LOCAL_BYTES_MAX} letters, digits, hyphens and single points before the @"
+        ));
+    }
+    domain.map_or(Ok(()), |domain| values::domain(domain).map(drop))
 }
 
 fn changed(mut account: Account, change: &Change) -> Result<Option<Account>, String> {
@@ -195,5 +214,23 @@ fn password() -> Result<String, Failure> {
     match line.trim_end_matches(['\r', '\n']) {
         "" => Err("a password is needed on the standard input".into()),
         password => Ok(password.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_mail_reaches_is_refused() {
+        for name in ["ann", "ann@example.org", "o'neil+x@mx.test", "j\u{f6}rg@b\u{fc}cher.example", &"a".repeat(64)] {
+            assert_eq!(check_reached(name), Ok(()), "{name}");
+        }
+        let long = "a".repeat(65);
+        for name in
+            ["", "x@", "@example.org", "a..b@example.org", ".a@example.org", "a.", "<i>@example.org", "a@-x", &long]
+        {
+            assert!(check_reached(name).is_err(), "{name}");
+        }
     }
 }
