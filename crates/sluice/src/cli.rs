@@ -556,14 +556,18 @@ pub struct SpamCheck {
     /// Timeout of all look-ups for one mail; an unanswered list counts as not listing.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     pub timeout: u64,
+    /// Check as the server of this configuration does, with its rules, ledger, resolvers and required score ([spam], [dns]), but
+    /// for what other options say.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
     /// Use the ledger of sluice learn in this folder.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub ledger: Option<PathBuf>,
     /// Use the lessons of this user; without it, those of the site.
-    #[arg(long, value_name = "USER", default_value = "", hide_default_value = true, requires = "ledger")]
+    #[arg(long, value_name = "USER", default_value = "", hide_default_value = true)]
     pub user: String,
     /// Note in the ledger what the sender of each mail is known for, as a door does (use_txrep in the rules).
-    #[arg(long, requires = "ledger")]
+    #[arg(long)]
     pub note: bool,
     /// Apply this file of preferences (user_prefs); its errors are printed with file and line.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -53,6 +53,36 @@ fn rules_ask_a_file_in_place_of_the_network() {
 }
 
 #[test]
+fn a_mail_is_checked_and_learned_by_the_rules_of_a_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("own")).unwrap();
+    fs::write(folder.path().join("own/a.cf"), format!("{RULES}bayes_min_spam_num 0\n")).unwrap();
+    fs::write(folder.path().join("spam.eml"), SPAM).unwrap();
+    let config = "[spam]\nrules = ['own']\nrequired = 6\nnetwork = false\n[spam.bayes]\nledger = 'ledger'\n\
+                  [[listener]]\nprotocol = 'smtp'\naddress = '127.0.0.1:1'\nforward = 'discard:'\n";
+    fs::write(folder.path().join("sluice.toml"), config).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.current_dir(folder.path()).args(args).output().unwrap()
+    };
+    let line = |args: &[&str]| {
+        let output = run(&[&["spam", "check", "--json", "--config", "sluice.toml"], args, &["spam.eml"]].concat());
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let learned = run(&["learn", "--config", "sluice.toml", "spam", "spam.eml"]);
+    assert!(learned.status.success(), "{}", String::from_utf8_lossy(&learned.stderr));
+    let told = line(&[]);
+    assert_eq!(
+        (&told["score"], &told["required"], &told["spam"]),
+        (&5.46.into(), &6.0.into(), &false.into()),
+        "{told}"
+    );
+    assert_eq!(line(&["--user", "somebody"])["score"], told["score"]);
+    assert_eq!(run(&["spam", "check", "--note", "--rules", "own", "spam.eml"]).status.code(), Some(2), "no ledger");
+}
+
+#[test]
 fn mails_are_checked_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("rules")).unwrap();

@@ -56,16 +56,16 @@ pub fn run(args: &Learn) -> Result<ExitCode, Failure> {
         }
         _ => None,
     };
-    let (place, more) = place(args)?;
+    let (place, sources) = place(args)?;
     privileges::harden()?;
     let held = privileges::enter_reading(&place)?;
     Reach::reading().confine(&[&held])?;
     let mut ledger = open(&held)?;
     let user = &*args.user;
     match &args.command {
-        LearnCommand::Ham(_) => Learner::new(args, &more, ledger)?.learn(&mails.unwrap_or_default(), Some(false)),
-        LearnCommand::Spam(_) => Learner::new(args, &more, ledger)?.learn(&mails.unwrap_or_default(), Some(true)),
-        LearnCommand::Forget(_) => Learner::new(args, &more, ledger)?.learn(&mails.unwrap_or_default(), None),
+        LearnCommand::Ham(_) => Learner::new(args, &sources, ledger)?.learn(&mails.unwrap_or_default(), Some(false)),
+        LearnCommand::Spam(_) => Learner::new(args, &sources, ledger)?.learn(&mails.unwrap_or_default(), Some(true)),
+        LearnCommand::Forget(_) => Learner::new(args, &sources, ledger)?.learn(&mails.unwrap_or_default(), None),
         LearnCommand::Import { .. } => import(args, &mut ledger, snapshot),
         LearnCommand::Export => export(&mut ledger, user),
         LearnCommand::Stat => {
@@ -73,7 +73,7 @@ pub fn run(args: &Learn) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         LearnCommand::Expire => {
-            let words_max = Study::new(&engine(args, &more)?).words_max();
+            let words_max = Study::new(&engine(&sources)?).words_max();
             let forgotten = ledger.expire(user, words_max, now())?;
             match args.json {
                 true => println!("{}", json!({ "forgotten": forgotten })),
@@ -89,21 +89,36 @@ fn list(of: &LearnMails) -> Result<Mails, Failure> {
     Mails::list(&of.files, of.mbox, of.dir, bytes_max)
 }
 
-/// The folder that it is kept in, and what the configuration says in the place of files of rules, where that is read.
-fn place(args: &Learn) -> Result<(PathBuf, Vec<RuleFile>), Failure> {
-    if let Some(folder) = &args.ledger {
-        return Ok((folder.clone(), Vec::new()));
+/// The folder of the ledger, and the rules whose settings hold.
+fn place(args: &Learn) -> Result<(PathBuf, RuleSources), Failure> {
+    let mut sources = RuleSources { folders: args.folders.clone(), more: Vec::new() };
+    let ledger = match &args.ledger {
+        Some(ledger) => ledger.clone(),
+        None => {
+            let config = Config::read(&args.config)?;
+            sources.more = config.more_rules();
+            if sources.folders.is_empty() {
+                sources.folders = config.rule_folders().unwrap_or_default();
+            }
+            let ledger = config.spam.and_then(|spam| spam.bayes).map(|bayes| bayes.ledger);
+            ledger.ok_or_else(|| format!("{}: no [spam.bayes], and no --ledger DIR", args.config.display()))?
+        }
+    };
+    if sources.folders.is_empty() {
+        sources.folders = rule_files::standard();
     }
-    let config = Config::read(&args.config)?;
-    let more = config.more_rules();
-    let folder = config.spam.and_then(|spam| spam.bayes).map(|bayes| bayes.ledger);
-    let folder = folder.ok_or_else(|| format!("{}: no [spam.bayes], and no --ledger DIR", args.config.display()))?;
-    Ok((folder, more))
+    Ok((ledger, sources))
 }
 
-fn engine(args: &Learn, more: &[RuleFile]) -> Result<Engine, Failure> {
-    let folders = if args.folders.is_empty() { rule_files::standard() } else { args.folders.clone() };
-    Ok(Engine::new(rule_files::load(&folders, true, more, &Expressions)?, EngineOptions::default()))
+/// Rules whose settings hold for what is learned: folders, and files that a configuration makes.
+struct RuleSources {
+    folders: Vec<PathBuf>,
+    more: Vec<RuleFile>,
+}
+
+fn engine(sources: &RuleSources) -> Result<Engine, Failure> {
+    let rules = rule_files::load(&sources.folders, true, &sources.more, &Expressions)?;
+    Ok(Engine::new(rules, EngineOptions::default()))
 }
 
 /// Counts of mails by outcome.
@@ -140,8 +155,8 @@ struct Studies {
 }
 
 impl<'a> Learner<'a> {
-    fn new(args: &'a Learn, more: &[RuleFile], ledger: Sqlite) -> Result<Learner<'a>, Failure> {
-        let engine = engine(args, more)?;
+    fn new(args: &'a Learn, sources: &RuleSources, ledger: Sqlite) -> Result<Learner<'a>, Failure> {
+        let engine = engine(sources)?;
         let study = Study::new(&engine);
         if !study.is_on() {
             return Err("the rules say use_bayes 0: nothing is learned".into());

@@ -7,16 +7,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
-use flow::{Alike, Answer, Ask, Standing};
-use inspect::{Inquest, Reputation, Study, fuzzy};
+use flow::{Alike, Answer, Ask, Points, Standing};
+use inspect::{Inquest, Reputation, RuleFile, Study, fuzzy};
 use ledger::{Ledger as _, Sqlite};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::preferences::BYTES_MAX;
@@ -25,7 +26,7 @@ use rules::spam::{File, Preferences, Recalled, ScoreSet};
 use serde_json::{Value, json};
 
 use crate::cli::{self, SpamCheck, SpamCommand};
-use crate::config::rule_files;
+use crate::config::{Config, rule_files};
 use crate::learned;
 use crate::learned::conduct::{compared, noted, rated};
 use crate::output::Failure;
@@ -49,30 +50,82 @@ pub fn run(args: &cli::Spam) -> Result<ExitCode, Failure> {
 /// Result for a mail: the text to print, and whether it is spam; or the error of reading it.
 type Told = Result<(String, bool), String>;
 
+/// What a check stands on: of the command line, and of a configuration where one is named.
+struct Basis {
+    folders: Vec<PathBuf>,
+    more: Vec<RuleFile>,
+    ledger: Option<PathBuf>,
+    resolvers: Vec<SocketAddr>,
+    is_local: bool,
+    required: Option<f64>,
+}
+
+impl Basis {
+    fn of(args: &SpamCheck) -> Result<Basis, Failure> {
+        let mut basis = Basis {
+            folders: args.folders.clone(),
+            more: Vec::new(),
+            ledger: args.ledger.clone(),
+            resolvers: args.resolvers.clone(),
+            is_local: args.local,
+            required: None,
+        };
+        if let Some(path) = &args.config {
+            basis.fill(path)?;
+        }
+        basis.is_local &= args.zone.is_none();
+        if basis.folders.is_empty() {
+            basis.folders = rule_files::standard();
+        }
+        if basis.ledger.is_none() && (args.note || !args.user.is_empty()) {
+            return Err("--user and --note need a ledger: --ledger DIR, or a --config with [spam.bayes]".into());
+        }
+        Ok(basis)
+    }
+
+    /// Takes from a configuration what was not given.
+    fn fill(&mut self, path: &Path) -> Result<(), Failure> {
+        let config = Config::read(path)?;
+        let Some(spam) = &config.spam else { return Err(format!("{}: there is no [spam]", path.display()).into()) };
+        self.more = config.more_rules();
+        self.is_local |= !spam.network;
+        self.required = spam.required.map(Points::value);
+        self.ledger = self.ledger.take().or_else(|| spam.bayes.as_ref().map(|bayes| bayes.ledger.clone()));
+        if self.folders.is_empty() {
+            self.folders = config.rule_folders().unwrap_or_default();
+        }
+        if self.resolvers.is_empty() && !self.is_local {
+            self.resolvers = config.dns.servers()?;
+        }
+        Ok(())
+    }
+}
+
 fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
+    let basis = Basis::of(args)?;
     privileges::harden()?;
-    let held = args.ledger.as_deref().map(privileges::enter_reading).transpose()?;
+    let held = basis.ledger.as_deref().map(privileges::enter_reading).transpose()?;
     let mut reach = Reach::reading();
-    if !args.local && args.zone.is_none() {
+    if !basis.is_local && args.zone.is_none() {
         reach.connect();
     }
     reach.confine(&held.iter().collect::<Vec<_>>())?;
     let wait = Duration::from_secs(args.timeout);
-    let source = (!args.local).then(|| Source::new(args.zone.as_deref(), &args.resolvers, wait)).transpose()?;
-    let folders = if args.folders.is_empty() { rule_files::standard() } else { args.folders.clone() };
-    let rules = rule_files::load(&folders, args.local, &[], &Expressions)?;
+    let source = (!basis.is_local).then(|| Source::new(args.zone.as_deref(), &basis.resolvers, wait)).transpose()?;
+    let rules = rule_files::load(&basis.folders, basis.is_local, &basis.more, &Expressions)?;
     let errors = rules.errors();
     if errors > 0 {
         eprintln!("sluice: {errors} errors in the rules: sluice rules lint names them");
     }
-    let set = ScoreSet { net: !args.local, bayes: held.is_some() };
+    let set = ScoreSet { net: !basis.is_local, bayes: held.is_some() };
     let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
     let preferences = args.prefs.as_deref().map(|path| preferences(&engine, path)).transpose()?;
     let learned = held.as_ref().map(learned::open).transpose()?.map(Mutex::new);
     let study = Study::new(&engine);
     let reputation = Reputation::new(&engine).filter(|_| learned.is_some());
+    let (required, host, now) = (basis.required, host(), now());
     let checker =
-        Checker { engine: &engine, source, study, reputation, preferences, learned, args, host: host(), now: now() };
+        Checker { engine: &engine, source, study, reputation, preferences, learned, required, args, host, now };
     let (mut is_spam, mut has_failed) = (false, false);
     let mut failure = None;
     checker.all(|told| match told {
@@ -121,6 +174,8 @@ struct Checker<'c> {
     reputation: Option<Reputation>,
     preferences: Option<Preferences>,
     learned: Option<Mutex<Sqlite>>,
+    /// The score of spam that a configuration sets.
+    required: Option<f64>,
     args: &'c SpamCheck,
     host: String,
     now: i64,
@@ -178,6 +233,11 @@ impl Checker<'_> {
         let mut outcome =
             scratches.with(|scratch| self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch));
         self.rate(&mail, inquest.as_ref(), &mut outcome).map_err(|error| error.to_string())?;
+        if let Some(required) = self.required
+            && self.preferences.as_ref().and_then(Preferences::required).is_none()
+        {
+            outcome.required = required;
+        }
         let text = match self.args.json {
             true => format!("{}\n", self.json(file, &outcome)),
             false => self.report(file, &mail, &outcome),
