@@ -1,7 +1,7 @@
 //! Files and folders whose owner or mode is wrong, and a store for which the disk has no room.
 //!
-//! Judged by mode bits and groups: what access control lists add is not seen. Files that are not there yet are passed over: the
-//! service, or systemd for it, makes them.
+//! Judged by mode bits and groups: what access control lists add is not seen. Of what is not there yet it is looked whether the service
+//! may make it.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -24,7 +24,11 @@ pub fn warnings(config: &Config) -> Vec<String> {
     let paths = if user.is_some() { written(config) } else { Vec::new() };
     let mut all: Vec<String> =
         user.iter().flat_map(|user| paths.iter().filter_map(move |path| denied(user, path))).collect();
+    let read = config.store.as_ref().map(StoreSettings::accounts);
+    all.extend(user.iter().zip(&read).filter_map(|(user, path)| unread(user, path)));
     all.extend(exposed(config));
+    all.extend(config.store.iter().filter_map(|store| writable_by_all(&store.folder)));
+    all.dedup();
     all.extend(config.store.as_ref().and_then(room));
     all
 }
@@ -48,9 +52,9 @@ pub(super) fn written(config: &Config) -> Vec<PathBuf> {
     all
 }
 
-/// Says that a user cannot write to what is there.
+/// Says that a user cannot write to what is there, or not make what is not.
 fn denied(user: &Account, path: &Path) -> Option<String> {
-    let facts = fs::metadata(path).ok()?;
+    let Ok(facts) = fs::metadata(path) else { return unmade(user, path) };
     let wanted = if facts.is_dir() { WRITE | SEARCH } else { READ | WRITE };
     if !may(user, &facts, wanted) {
         let (uid, gid, mode) = (facts.uid(), facts.gid(), facts.mode() & 0o7777);
@@ -64,6 +68,33 @@ fn denied(user: &Account, path: &Path) -> Option<String> {
     let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
     let mut closed = above.filter(|above| fs::metadata(above).is_ok_and(|facts| !may(user, &facts, SEARCH)));
     closed.next().map(|closed| format!("{}: {} cannot pass {}", path.display(), user.name, closed.display()))
+}
+
+/// Says that a user cannot make the first folder on the way that is not there.
+fn unmade(user: &Account, path: &Path) -> Option<String> {
+    let path = std::path::absolute(path).ok()?;
+    let mut levels = path.ancestors().zip(path.ancestors().skip(1));
+    let (missing, above) = levels.find(|(_, above)| above.exists())?;
+    let facts = fs::metadata(above).ok().filter(|facts| !may(user, facts, WRITE | SEARCH))?;
+    Some(format!("{}: {} cannot make it: {}", missing.display(), user.name, owner(above, &facts)))
+}
+
+/// Says that a user cannot read a file that is there.
+fn unread(user: &Account, path: &Path) -> Option<String> {
+    let facts = fs::metadata(path).ok().filter(|facts| !may(user, facts, READ))?;
+    Some(format!("{}: {} cannot read it: {}", path.display(), user.name, owner(path, &facts)))
+}
+
+fn owner(path: &Path, facts: &Metadata) -> String {
+    let name = Account::numbered(facts.uid(), facts.gid()).name;
+    format!("{} belongs to {name}, mode {:04o}", path.display(), facts.mode() & 0o7777)
+}
+
+/// Says that all users may take files of a folder away and put others there.
+fn writable_by_all(folder: &Path) -> Option<String> {
+    let mode = fs::metadata(folder).ok()?.mode() & 0o7777;
+    (mode & WRITE != 0)
+        .then(|| format!("{}: all users may write to it, mode {mode:04o}: chmod o-w helps", folder.display()))
 }
 
 fn may(user: &Account, facts: &Metadata, wanted: u32) -> bool {
@@ -84,6 +115,7 @@ fn exposed(config: &Config) -> impl Iterator<Item = String> {
     let accounts = config.store.iter().map(|store| ("accounts", store.accounts()));
     let secrets = config.secrets.iter().map(|path| ("password", path.clone()));
     let srs = config.store.iter().filter_map(|store| Some(("secret", store.queue.srs_secret.clone()?)));
+    let logins = config.store.iter().filter_map(|store| Some(("logins", store.queue.logins.clone()?)));
     let volume = config.store.iter().map(|store| ("store", store.volume()));
     let quarantines = config.quarantines().map(|path| ("quarantine", path.to_path_buf()));
     let ledger = config.spam.iter().flat_map(|spam| &spam.bayes);
@@ -94,6 +126,7 @@ fn exposed(config: &Config) -> impl Iterator<Item = String> {
         .chain(accounts)
         .chain(secrets)
         .chain(srs)
+        .chain(logins)
         .chain(volume)
         .chain(quarantines)
         .chain(ledger)
@@ -176,6 +209,15 @@ mod tests {
         }
         if crate::process::privileges::is_root() {
             assert_eq!(told(&config), "");
+        }
+        if crate::process::privileges::is_root() {
+            config.listeners[0].content.quarantine = Some(at("new/q"));
+            let wanted = format!("/new: nobody cannot make it: {} belongs to root, mode 0755", place.path().display());
+            assert_eq!(told(&config), wanted.replace(place.path().to_str().expect("a name"), ""));
+            chown(at("store/accounts"), Some(0), None).expect("taken");
+            assert!(told(&config).contains("/store/accounts: nobody cannot read it: /store/accounts belongs to root"));
+            fs::set_permissions(at("store"), fs::Permissions::from_mode(0o777)).expect("a mode");
+            assert!(told(&config).contains("/store: all users may write to it, mode 0777"), "{}", told(&config));
         }
         fs::remove_file(at("store/mail")).expect("removed");
         config.store.as_mut().expect("a store").size = 1 << 60;
