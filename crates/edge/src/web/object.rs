@@ -22,7 +22,7 @@ pub fn described(target: &[u8], fields: &Fields) -> Object {
     }
 }
 
-/// The content codings that the fields name, in their order; none if one of them is not known, or if there are too many.
+/// The content codings that the fields name and that change the bytes, in their order; none if one of them is not known, or if there are too many.
 pub fn codings(fields: &Fields) -> Option<Vec<ContentCoding>> {
     let mut codings = Vec::new();
     for name in fields.elements("content-encoding") {
@@ -32,6 +32,8 @@ pub fn codings(fields: &Fields) -> Option<Vec<ContentCoding>> {
             b"br" => ContentCoding::Brotli,
             b"zstd" => ContentCoding::Zstd,
             b"identity" => continue,
+            // Names of stores and charsets, which no browser knows: it shows the bytes as they are, and so they are inspected.
+            b"none" | b"binary" | b"7bit" | b"8bit" | b"utf-8" | b"utf8" | b"aws-chunked" => continue,
             _ => return None,
         });
     }
