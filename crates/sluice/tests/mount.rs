@@ -123,8 +123,8 @@ fn what_is_infected_is_neither_written_nor_read_and_the_log_says_who() {
         assert!(mount.signal("-TERM").success());
         assert!(fs::read_dir(mount.at("")).expect("the mount point").next().is_none(), "it is unmounted");
         let log = mount.log();
-        let line =
-            log.lines().find(|line| line.contains("\"infected\"") && line.contains("plain-new")).expect("a line");
+        let line = log.lines().find(|line| line.contains("\"infected\"") && line.contains("plain-new"));
+        let line = line.unwrap_or_else(|| panic!("no line of plain-new: {log}"));
         let facts: serde_json::Value = serde_json::from_str(line).expect("JSON");
         assert!(facts["signature"].as_str().is_some_and(|name| name.contains("Eicar")), "{line}");
         // This process, or one that it was starting.
@@ -307,7 +307,7 @@ fn over_itself_it_is_bare_at_no_moment_while_another_takes_its_place() {
             assert_eq!(reader.join().expect("it reads"), 0);
             process
         });
-        assert_eq!(code(fs::read(mount.below("evil"))), Some(EPERM));
+        assert_eq!(code(fs::read(mount.below("evil"))), Some(EPERM), "{}", mount.log());
         assert_eq!(fs::read(mount.below("kept/evil")).expect("as the rule says"), eicar());
     }
     assert!(mount.log().contains("file=\"evil\""), "{}", mount.log());
