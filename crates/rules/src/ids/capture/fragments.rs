@@ -56,7 +56,10 @@ impl Fragments {
     pub fn take(&mut self, fragment: &Fragment<'_>, micros: u64) -> Option<Vec<u8>> {
         let end = fragment.offset + fragment.bytes.len();
         // All but the last have lengths of eight bytes.
-        if end > PACKET_BYTES_MAX || fragment.bytes.is_empty() || !fragment.is_last && fragment.bytes.len() % 8 != 0 {
+        if end > PACKET_BYTES_MAX
+            || fragment.bytes.is_empty()
+            || !fragment.is_last && !fragment.bytes.len().is_multiple_of(8)
+        {
             return None;
         }
         let is_old = |whole: &Whole| micros.saturating_sub(whole.since_micros) > AGE_MICROS_MAX;
@@ -114,7 +117,7 @@ impl Whole {
         let touched = &self.known[first..last];
         let start = touched.first().map_or(offset, |range| range.start.min(offset));
         let end = touched.last().map_or(end, |range| range.end.max(end));
-        self.known.splice(first..last, [start..end]);
+        self.known.splice(first..last, std::iter::once(start..end));
     }
 
     fn is_whole(&self) -> bool {

@@ -245,7 +245,7 @@ mod tests {
         let codes29 = |byte: usize| {
             let mut packed = Packed::default();
             packed.put(0, 2).put(0, 4).put(1, 4);
-            (2..18).for_each(|_| drop(packed.put(0, 4)));
+            (2..18).for_each(|_| _ = packed.put(0, 4));
             packed.put(2, 4).put(2, 4);
             packed.lengths(&[byte, 256 - byte - 1, 42, 0, 58, 0, 15, 0], 3);
             packed.put(0b11, 2).put(26 - 11, 7);
@@ -262,7 +262,7 @@ mod tests {
         }
         let codes20 = |packed: &mut Packed, byte: usize| {
             packed.put(0, 2).put(0, 4).put(1, 4);
-            (2..17).for_each(|_| drop(packed.put(0, 4)));
+            (2..17).for_each(|_| _ = packed.put(0, 4));
             packed.put(2, 4).put(2, 4);
             packed.lengths(&[byte, 269 - byte - 1, 28, 0, 46, 0], 3);
             packed.put(0b11, 2).put(26 - 11, 7);

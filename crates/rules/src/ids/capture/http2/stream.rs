@@ -116,7 +116,7 @@ impl Stream {
 
 /// Fields as the head of a message of HTTP/1, with the pseudo-header fields among the others.
 fn message(direction: Direction, fields: &[Field]) -> Head {
-    let (mut raw, mut joined): (Vec<u8>, Vec<(Vec<u8>, Vec<u8>)>) = (Vec::new(), Vec::new());
+    let (mut raw, mut joined) = (Vec::new(), Vec::<(Vec<u8>, Vec<u8>)>::new());
     for (name, value) in fields {
         raw.extend([name, &b": "[..], value, b"\r\n"].concat());
         let between = if **name == *b"cookie" { b"; " } else { b", " };
