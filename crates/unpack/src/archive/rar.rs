@@ -78,6 +78,8 @@ struct Solid {
     unpack: Option<(Compression, Box<Unpack>)>,
     /// In front of it, where the member is encrypted.
     decrypting: Option<Box<Decrypting>>,
+    /// Whether nothing but the content of the member says that its key is right.
+    is_key_unproved: bool,
     keys: Keys<Scheme>,
     /// Work done that has not been burned.
     work: usize,
@@ -110,6 +112,7 @@ impl Rar {
                 codec_bytes_max: limits.codec_bytes_max as usize,
                 unpack: None,
                 decrypting: None,
+                is_key_unproved: false,
                 keys: Keys::new(passwords),
                 work: 0,
             },
@@ -184,6 +187,7 @@ impl Records for Rar {
     };
 
     fn record(&mut self, head: &[u8], _: u64, faults: &mut Vec<Fault>) -> Record {
+        self.solid.is_key_unproved = false;
         match &mut self.version {
             Version::Unknown => self.mark(head),
             Version::Four(headers) => headers.record(head, &mut self.solid, faults),
@@ -204,6 +208,12 @@ impl Records for Rar {
         self.solid.unpack.as_ref().is_some_and(|(_, unpack)| unpack.reads_on())
     }
 
+    /// A member that cannot be decoded, or whose checksum is wrong, may have been decrypted with a wrong key.
+    fn cause(&mut self, fault: &Fault) -> Option<Fault> {
+        let is_cause = fault.class != Class::Truncated && std::mem::take(&mut self.solid.is_key_unproved);
+        is_cause.then_some(ENCRYPTED)
+    }
+
     fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.solid.work)
     }
@@ -219,4 +229,54 @@ impl Records for Rar {
 /// Fuzz body: reads a RAR archive.
 pub fn fuzz_rar(data: &[u8]) {
     cuts::compare(data, |limits| Box::new(Archive::new(Rar::new(limits, &cuts::passwords(limits)), limits)));
+}
+
+#[cfg(test)]
+mod tests {
+    use stream::{Note, law};
+
+    use super::*;
+
+    /// A stored member of version 3 in the archive, encrypted with an unknown password unless `flags` say otherwise.
+    fn archive(flags: u16) -> Vec<u8> {
+        let name = b"a.exe";
+        let mut header = Vec::from([0x74]);
+        header.extend((flags | 0x8000).to_le_bytes());
+        header.extend((32 + name.len() as u16 + if flags & 0x400 != 0 { 8 } else { 0 }).to_le_bytes());
+        let content: Vec<u8> = (0..2048_u32).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        header.extend((content.len() as u32).to_le_bytes());
+        header.extend((content.len() as u32).to_le_bytes());
+        header.extend([0, 1, 2, 3, 4, 0, 0, 0, 0, 29, 0x30]);
+        header.extend((name.len() as u16).to_le_bytes());
+        header.extend([0; 4]);
+        header.extend(name);
+        if flags & 0x400 != 0 {
+            header.extend(b"saltsalt");
+        }
+        let main = [0x73, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0];
+        let block = |header: &[u8]| [&(zlib_rs::crc32::crc32(0, header) as u16).to_le_bytes()[..], header].concat();
+        [MARK_4, &block(&main), &block(&header), &content].concat()
+    }
+
+    fn findings(bytes: &[u8], passwords: &Passwords) -> Vec<String> {
+        let limits = Limits::default();
+        let told = law::tell(Archive::new(Rar::new(&limits, passwords), &limits), bytes);
+        let findings = told.iter().filter_map(|event| match event {
+            law::Told::Note(Note::Finding(finding)) => Some(finding.name.to_string()),
+            _ => None,
+        });
+        findings.collect()
+    }
+
+    #[test]
+    fn a_member_whose_key_was_only_possible_is_encrypted_when_its_checksum_is_wrong() {
+        let limits = Limits::default();
+        let passwords = Passwords::new([b"sluice"[..].into()], &limits);
+        for flags in [4, 0x404] {
+            let found = findings(&archive(flags), &passwords);
+            assert_eq!(found, ["Heuristics.Malformed.Rar.Crc", "Heuristics.Encrypted.Rar"], "{flags:x}");
+        }
+        assert_eq!(findings(&archive(0), &passwords), ["Heuristics.Malformed.Rar.Crc"], "not encrypted");
+        assert_eq!(findings(&archive(4), &Passwords::new([], &limits)), ["Heuristics.Encrypted.Rar"]);
+    }
 }

@@ -169,6 +169,9 @@ impl<F: Records> Archive<F> {
     fn note(&mut self, fault: Fault) {
         let at = self.start();
         self.notes.push_back(Finding::new(fault.class, fault.name, at));
+        if let Some(cause) = self.format.cause(&fault) {
+            self.notes.push_back(Finding::new(cause.class, cause.name, at));
+        }
     }
 
     /// The last bytes read are to be read again.

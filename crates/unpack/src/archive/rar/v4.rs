@@ -171,6 +171,7 @@ impl Headers {
                 Lock::Busy => return Record::Again,
                 Lock::Closed => {}
                 Lock::Open(key) => {
+                    solid.is_key_unproved = true;
                     let cbc = key.cipher([0; CIPHER_BLOCK]);
                     solid.decrypting = cbc.map(|cbc| Box::new(Decrypting::new(cbc, file.method == STORED)));
                 }

@@ -30,6 +30,11 @@ pub(crate) trait Records: Send {
         &[]
     }
 
+    /// A fault that may be the cause of this one, to be reported besides.
+    fn cause(&mut self, _: &Fault) -> Option<Fault> {
+        None
+    }
+
     /// Work done since this was asked last, besides what is taken and told.
     fn take_work(&mut self) -> usize {
         0
