@@ -3,8 +3,9 @@
 //! An object is a part of a mail, a file in a text, a member of an archive or the content of a compressed stream; never
 //! the object that is fed. The first rule that matches it decides. Without one it is opened and scanned.
 //!
-//! Names are compared without case, without control and format characters, and without the dots and blanks at their end
-//! that some systems drop.
+//! All names of an object are compared: without case, without control and format characters, and without the dots, blanks,
+//! quotes and separators at their end that some systems drop. A name with a NUL is also read up to it, and one with the
+//! stream of a file (`a.exe:b`) without that.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -57,15 +58,37 @@ pub struct Rule {
 impl Rule {
     /// Whether it matches this object.
     pub fn matches(&self, object: &Object, file_type: FileType) -> bool {
-        let named = |name: &str| {
-            let name = bare(name);
-            self.names.iter().any(|glob| glob.matches(&name))
-        };
+        let matches = |name: &str| self.names.iter().any(|glob| glob.matches(name));
+        let named = |name: &str| readings(name).iter().any(|name| matches(name));
         let declared = |media_type: &str| self.media_types.iter().any(|glob| glob.matches(media_type));
-        (self.names.is_empty() || object.name.as_deref().is_some_and(named))
+        (self.names.is_empty() || object.names().any(named))
             && (self.media_types.is_empty() || object.media_type.as_deref().is_some_and(declared))
             && (self.types.is_empty() || self.types.contains(&file_type))
     }
+}
+
+/// A name as systems may take it, each without what makes two names look alike.
+fn readings(name: &str) -> Vec<String> {
+    let mut readings = Vec::from([bare(name)]);
+    let mut add = |reading: &str| {
+        let reading = bare(reading);
+        if !reading.is_empty() && !readings.contains(&reading) {
+            readings.push(reading);
+        }
+    };
+    let before_nul = name.split('\0').next().unwrap_or(name);
+    add(before_nul);
+    for reading in [name, before_nul] {
+        add(file_of(reading));
+    }
+    readings
+}
+
+/// A path without the stream behind the name of the file. The colon of a drive stays.
+fn file_of(path: &str) -> &str {
+    let name_at = path.trim_end_matches(['/', '\\']).rfind(['/', '\\']).map_or(0, |separator| separator + 1);
+    let colon = path[name_at..].match_indices(':').find(|&(at, _)| at != 1 || name_at > 0);
+    colon.map_or(path, |(at, _)| &path[..name_at + at])
 }
 
 /// A name in lower case without what makes two names look alike.
@@ -75,7 +98,8 @@ fn bare(name: &str) -> String {
             || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     let seen: String = name.chars().filter(|&c| !unseen(c)).collect();
-    seen.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).to_lowercase()
+    let is_dropped = |c: char| matches!(c, '.' | '/' | '\\' | ':' | '"' | '\'') || c.is_whitespace();
+    seen.trim_end_matches(is_dropped).to_lowercase()
 }
 
 /// A pattern for a whole text: `*` is any number of characters, `?` is one. Without case.
@@ -160,6 +184,41 @@ mod tests {
         );
         assert!(!rule(&["*.png"], &[], &[]).matches(&object, FileType::Image));
         assert!(!rule(&["*"], &[], &[]).matches(&Object::default(), FileType::Image), "no name at all");
+    }
+
+    #[test]
+    fn all_names_of_an_object_are_compared() {
+        let other_names = ["b.txt".into(), "c.exe".into()].into();
+        let object = Object { other_names, ..object(Some("a.txt"), None) };
+        assert!(rule(&["*.exe"], &[], &[]).matches(&object, FileType::Text));
+        assert!(!rule(&["*.js"], &[], &[]).matches(&object, FileType::Text));
+        assert!(rule(&["*.exe"], &[], &[]).matches(&Object { name: None, ..object }, FileType::Text));
+    }
+
+    #[test]
+    fn names_are_read_as_systems_read_them() {
+        let exe = rule(&["*.exe"], &[], &[]);
+        for name in [
+            "a.exe::$DATA",
+            "a.exe:Zone",
+            "a.exe/",
+            "a.exe\\",
+            "a.exe\"",
+            "a.exe:",
+            "a.exe\0.txt",
+            "c:a.exe:b",
+            "c:\\a.exe:b",
+            "x/a.exe:b",
+            "a.exe:b\0.txt",
+            "c:\\x\\a.exe. ::$DATA",
+            "'a.exe'",
+        ] {
+            assert!(exe.matches(&object(Some(name), None), FileType::Pe), "{name:?}");
+        }
+        for name in ["a.exe.txt", "c:\\a.txt", "a.exe/b.txt", "a:exe", ":", "/", ""] {
+            assert!(!exe.matches(&object(Some(name), None), FileType::Pe), "{name:?}");
+        }
+        assert!(rule(&["c:\\a.txt"], &[], &[]).matches(&object(Some("C:\\a.txt"), None), FileType::Text));
     }
 
     #[test]

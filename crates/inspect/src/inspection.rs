@@ -15,6 +15,7 @@ mod keys;
 mod members;
 mod observers;
 mod paging;
+mod ruling;
 mod turns;
 mod watching;
 

@@ -16,6 +16,7 @@ mod inspection;
 mod intrusion;
 mod magic;
 mod metadata;
+mod names;
 mod pages;
 mod passwords;
 mod phishing;

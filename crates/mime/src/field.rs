@@ -60,6 +60,60 @@ pub(crate) struct ContentType {
     pub name: Option<Box<str>>,
 }
 
+/// How many names of one part are kept.
+pub(crate) const NAMES_MAX: usize = 12;
+
+/// The names that the fields of a part give, in order, each once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    all: Vec<Box<str>>,
+    /// Whether names were left out.
+    pub cut: bool,
+}
+
+impl Names {
+    /// Adds the names in the value of a `Content-Disposition` or `Content-Type` field, in all readings. Of a longer name the
+    /// first and the last `bytes_max` bytes are kept.
+    pub(crate) fn read(&mut self, value: &[u8], bytes_max: usize) {
+        let variants = [without_comments(value), with_unclosed_comment(value)];
+        let decoded = decoded_type(value);
+        let variants = variants.iter().flatten().map(|variant| &variant[..]);
+        for variant in [value].into_iter().chain(variants).chain(decoded.as_deref().map(str::as_bytes)) {
+            let parameters = Parameters::parse(variant);
+            self.cut |= parameters.cut;
+            for key in [&b"filename"[..], b"name"] {
+                parameters.texts(key).for_each(|name| self.add(&name, bytes_max));
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, bytes_max: usize) {
+        self.push(word::cut(name, bytes_max));
+        if name.len() > bytes_max {
+            self.push(word::tail(name, bytes_max));
+        }
+    }
+
+    fn push(&mut self, name: Box<str>) {
+        if name.is_empty() || self.all.contains(&name) {
+            return;
+        }
+        match self.all.len() < NAMES_MAX {
+            true => self.all.push(name),
+            false => self.cut = true,
+        }
+    }
+
+    pub(crate) fn first(&self) -> Option<&str> {
+        self.all.first().map(|name| &**name)
+    }
+
+    /// All but the one that is shown.
+    pub(crate) fn others(&self, shown: Option<&str>) -> Box<[Box<str>]> {
+        self.all.iter().filter(|name| Some(&***name) != shown).cloned().collect()
+    }
+}
+
 /// Reads the value of a `Content-Type` field. Texts are cut to `bytes_max`.
 pub(crate) fn content_type(value: &[u8], bytes_max: usize) -> ContentType {
     let mut cursor = Cursor::new(value);
@@ -198,6 +252,47 @@ mod tests {
         ] {
             assert_eq!(disposition_name(value, 1024).as_deref(), Some("nä me.exe"), "{}", value.escape_ascii());
         }
+    }
+
+    #[test]
+    fn every_name_is_read_in_every_reading() {
+        for (value, wanted) in [
+            (&b"attachment; filename=evil.exe; filename*=utf-8''ok.txt"[..], &["ok.txt", "evil.exe"][..]),
+            (b"attachment; filename*0=ok.txt; filename=evil.exe", &["ok.txt", "evil.exe"]),
+            (b"attachment; filename*0=ok.txt; filename*0=evil.exe", &["ok.txt", "evil.exe"]),
+            (b"a; filename*=utf-8''ok.txt; filename*=utf-8''evil%2Eexe", &["ok.txt", "evil.exe"]),
+            (b"a; filename*0*=utf-8''evil%2E; filename*1=exe; filename*3=.txt", &["evil.exe.txt", "evil.exe"]),
+            (b"attachment; filename=ok.txt; filename=evil.exe; name=c", &["ok.txt", "evil.exe", "c"]),
+            (b"attachment; filename=\"evil.ex\\e\"", &["evil.ex\\e", "evil.exe"]),
+            (b"attachment; filename=(c)evil.exe(d)", &["evil.exe(d)", "evil.exe"]),
+            (b"attachment; filename=evil.exe (d", &["evil.exe", "evil.exe xd"]),
+            (b"attachment; filename=evil.exe ok.txt", &["evil.exe ok.txt", "evil.exe"]),
+            (b"attachment; filename=\"evil\".exe", &["evil", "evil.exe"]),
+            (b"attachment; filename=\"evil.exe\" (c); x=y", &["evil.exe"]),
+            (b"attachment; filename=\"evil.exe; x=y", &["evil.exe", "evil.exe; x=y"]),
+            (b"=?utf-8?q?a=3B_filename=3Devil.exe?=", &["evil.exe"]),
+            (b"text/plain", &[]),
+        ] {
+            let mut names = Names::default();
+            names.read(value, 1024);
+            let mut read: Vec<&str> = names.all.iter().map(|name| &**name).collect();
+            let mut wanted = wanted.to_vec();
+            assert_eq!(read.first(), wanted.first(), "{}", value.escape_ascii());
+            read.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(read, wanted, "{}", value.escape_ascii());
+            assert!(!names.cut);
+        }
+    }
+
+    #[test]
+    fn the_names_of_a_part_are_bounded() {
+        let mut names = Names::default();
+        names.read(alloc::format!("x; filename={}.exe", "ä".repeat(100)).as_bytes(), 9);
+        assert_eq!(names.all[..], ["ääää".into(), "ää.exe".into()]);
+        let many: alloc::string::String = (0..NAMES_MAX).map(|index| alloc::format!("; name={index}")).collect();
+        names.read(many.as_bytes(), 9);
+        assert!(names.cut && names.all.len() == NAMES_MAX);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Object {
     pub kind: Kind,
     /// The file name, decoded.
     pub name: Option<Box<str>>,
+    /// Other names that readers may show it by, or save it under: a handful.
+    pub other_names: Box<[Box<str>]>,
     /// The declared media type, lower case, without parameters: `text/plain`.
     pub media_type: Option<Box<str>>,
     /// The declared charset, lower case.
@@ -109,6 +111,13 @@ pub enum ContentCoding {
     Brotli,
     /// RFC 8878.
     Zstd,
+}
+
+impl Object {
+    /// All names, the one that is shown first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.name.iter().chain(&self.other_names).map(|name| &**name)
+    }
 }
 
 impl Coding {

@@ -149,6 +149,7 @@ impl Inspection {
         }
         let ticket = self.enrol(node, slot, index, &object);
         let seed = Seed { ticket, ..self.child(node, slot, &node.readers[index], object) };
+        self.forbid_container(&seed);
         let open = match seed.object.kind {
             Kind::Multipart | Kind::Message => Open::Container {
                 id: seed.id,

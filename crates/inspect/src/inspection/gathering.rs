@@ -27,9 +27,9 @@ impl Inspection {
         let readers = Gather::readers(sought, claim).map(|gather| Reader::new("text", Work::Gather(Box::new(gather))));
         let readers: Vec<Reader> = readers.collect();
         node.readers.extend(readers);
-        let name = node.object.name.as_deref().filter(|_| node.source.is_some());
-        let named = name.and_then(|name| Gather::of(sought, name));
-        self.gathered(named);
+        let names = node.object.names().filter(|_| node.source.is_some());
+        let named: Vec<_> = names.map(|name| Gather::of(sought, name)).collect();
+        named.into_iter().for_each(|found| self.gathered(found));
     }
 
     /// Takes over a header field, unless it is one of the mail that is fed: whoever asks has those.

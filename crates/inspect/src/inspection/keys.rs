@@ -46,8 +46,8 @@ impl Inspection {
     pub(super) fn renew_passwords(&mut self, node: &Node, file_type: FileType) {
         use FileType::{Empty, Html, Mail, Text, Xml};
         let is_part = matches!(node.object.kind, Kind::Part | Kind::Embedded);
-        if let Some(name) = node.object.name.as_deref().filter(|_| is_part) {
-            self.words.name(name);
+        if is_part {
+            node.object.names().for_each(|name| self.words.name(name));
         }
         if matches!(file_type, Empty | Html | Mail | Text | Xml) {
             return;

@@ -1,7 +1,5 @@
 //! Turns: what a node does when it is its turn.
 
-use std::borrow::Cow;
-
 use digest::Batch;
 use scan::{Roll, Scan};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
@@ -9,6 +7,7 @@ use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 use super::events::{SPOOL_EXCEEDED, Told, spool};
 use super::gathering::GATHERED_FIELD_BYTES_MAX;
 use super::observers::Sight;
+use super::ruling::forbids;
 use super::{Inspection, Unit, keys};
 use crate::node::{Form, Node, Open, Reader, Work};
 use crate::opener;
@@ -32,7 +31,7 @@ impl Inspection {
         let file_type = opener::with_magic(&self.engine.database, head, content);
         let head_bytes = head.len();
         node.file_type = Some(file_type);
-        let rule = self.rule(node, file_type).map(|index| &self.context.rules[index]);
+        let rule = self.rule(node, file_type);
         let way = rule.map_or(Way::Open, |rule| rule.way);
         let forbidden = rule.filter(|rule| rule.way == Way::Forbid).map(|rule| rule.label.clone());
         self.renew_passwords(node, file_type);
@@ -65,12 +64,6 @@ impl Inspection {
             }
             node.readers.push(reader);
         }
-    }
-
-    /// The rule that means an object; what is fed has none.
-    fn rule(&self, node: &Node, file_type: FileType) -> Option<usize> {
-        node.source?;
-        self.context.rules.iter().position(|rule| rule.matches(&node.object, file_type))
     }
 
     /// The limits, less what decompressors within decompressors have been granted: each gets half of what is left.
@@ -248,9 +241,4 @@ impl Inspection {
         }
         self.out.push_back(Out::Verdict(verdict));
     }
-}
-
-/// Name of the finding that a rule forbids an object.
-fn forbids(label: &str) -> Cow<'static, str> {
-    format!("Policy.Forbidden.{label}").into()
 }

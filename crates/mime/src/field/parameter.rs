@@ -36,6 +36,16 @@ struct Parameter {
     value: Vec<u8>,
     /// The value as another reader takes it, if that differs.
     other: Option<Vec<u8>>,
+    /// A file name as readers take it that end an unquoted value at white space, or read on behind the closing quote.
+    loose: Option<Vec<u8>>,
+}
+
+/// A value in its readings.
+#[derive(Debug, Default)]
+struct Reading {
+    value: Vec<u8>,
+    other: Option<Vec<u8>>,
+    loose: Option<Vec<u8>>,
 }
 
 impl Parameters {
@@ -48,8 +58,7 @@ impl Parameters {
             cursor.skip_space();
             if cursor.skip(b'=') {
                 cursor.skip_space();
-                let (value, other) = read_value(&mut cursor);
-                all.push(Parameter::new(name, value, other));
+                all.push(Parameter::new(name, read_value(&mut cursor)));
             } else if name.is_empty() {
                 cursor.advance(1);
             }
@@ -80,15 +89,42 @@ impl Parameters {
 
     /// The parameter `name` as text: the RFC 2231 form if there is one, else the first plain one.
     pub(super) fn text(&self, name: &[u8], bytes_max: usize) -> Option<Box<str>> {
-        if let Some((charset, bytes)) = self.continued(name) {
-            // Some writers put encoded words into continuations.
-            return Some(match charset {
-                Some(charset) => word::cut(&word::decode(&charset, &bytes), bytes_max),
-                None => word::text(&bytes, bytes_max),
-            });
+        let sections = self.sections(name);
+        if !sections.is_empty() {
+            return Some(word::cut(&joined_text(&sections), bytes_max));
         }
         let plain = self.named(name).find(|parameter| parameter.is_plain())?;
         Some(word::text(&plain.value, bytes_max))
+    }
+
+    /// All texts that a reader may take for the parameter `name`: that of [`text`](Parameters::text) first, then each plain value,
+    /// each extended one, and the sections without those before them.
+    pub(super) fn texts<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = Box<str>> {
+        let plain = self.named(name).filter(|parameter| parameter.is_plain()).flat_map(|parameter| {
+            let others = [parameter.other.as_deref(), parameter.loose.as_deref()].into_iter().flatten();
+            others.chain([&parameter.value[..]]).map(|value| word::text(value, usize::MAX))
+        });
+        let lone = self.named(name).filter(|parameter| parameter.extended && parameter.section.is_none());
+        let lone = lone.map(|parameter| joined_text(&[parameter]));
+        self.text(name, usize::MAX).into_iter().chain(plain).chain(lone).chain(self.numbered_texts(name))
+    }
+
+    /// The numbered sections of `name`, joined: the first of each number, the last of each, and those before a missing one.
+    fn numbered_texts(&self, name: &[u8]) -> Vec<Box<str>> {
+        let numbered: Vec<&Parameter> = self.named(name).filter(|parameter| parameter.section.is_some()).collect();
+        let mut first = numbered.clone();
+        first.sort_by_key(|parameter| parameter.section);
+        first.dedup_by_key(|parameter| parameter.section);
+        let mut last: Vec<&Parameter> = numbered.into_iter().rev().collect();
+        last.sort_by_key(|parameter| parameter.section);
+        last.dedup_by_key(|parameter| parameter.section);
+        let gap = first.windows(2).position(|pair| match pair {
+            [one, two] => one.section.and_then(|section| section.checked_add(1)) != two.section,
+            _ => false,
+        });
+        let unbroken = gap.map(|gap| first[..=gap].to_vec());
+        let readings = [Some(first), Some(last), unbroken].into_iter().flatten();
+        readings.filter(|sections| !sections.is_empty()).map(|sections| joined_text(&sections)).collect()
     }
 
     /// Names and values as one reader takes them, each name once: the continued value before a plain one. Those in percent encoding
@@ -143,28 +179,38 @@ impl Parameters {
     /// The sections of `name` in their order, joined, and the charset that the first declares.
     fn continued(&self, name: &[u8]) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
         let sections = self.sections(name);
-        if sections.is_empty() {
-            return None;
+        (!sections.is_empty()).then(|| join(&sections))
+    }
+}
+
+/// The sections joined, and the charset that the first declares.
+fn join(sections: &[&Parameter]) -> (Option<Vec<u8>>, Vec<u8>) {
+    let mut charset = None;
+    let mut joined = Vec::new();
+    for (index, section) in sections.iter().enumerate() {
+        let mut value = section.value.as_slice();
+        if index == 0 && section.extended {
+            (charset, value) = split_charset(value);
         }
-        let mut charset = None;
-        let mut joined = Vec::new();
-        for (index, section) in sections.iter().enumerate() {
-            let mut value = section.value.as_slice();
-            if index == 0 && section.extended {
-                (charset, value) = split_charset(value);
-            }
-            if section.extended {
-                percent_decode(value, &mut joined);
-            } else {
-                joined.extend_from_slice(value);
-            }
+        if section.extended {
+            percent_decode(value, &mut joined);
+        } else {
+            joined.extend_from_slice(value);
         }
-        Some((charset, joined))
+    }
+    (charset, joined)
+}
+
+/// The text of sections. Some writers put encoded words into them.
+fn joined_text(sections: &[&Parameter]) -> Box<str> {
+    match join(sections) {
+        (Some(charset), bytes) => word::decode(&charset, &bytes).into(),
+        (None, bytes) => word::text(&bytes, usize::MAX),
     }
 }
 
 impl Parameter {
-    fn new(name: &[u8], value: Vec<u8>, other: Option<Vec<u8>>) -> Parameter {
+    fn new(name: &[u8], Reading { value, other, loose }: Reading) -> Parameter {
         let (name, extended) = match name {
             [name @ .., b'*'] => (name, true),
             _ => (name, false),
@@ -176,7 +222,7 @@ impl Parameter {
             (Some(star), Some(_)) => &name[..star],
             _ => name,
         };
-        Parameter { name: base.to_ascii_lowercase(), section, extended, value, other }
+        Parameter { name: base.to_ascii_lowercase(), section, extended, value, other, loose }
     }
 
     const fn is_plain(&self) -> bool {
@@ -185,9 +231,11 @@ impl Parameter {
 }
 
 /// Reads a value as most readers do, and as others do if that differs.
-fn read_value(cursor: &mut Cursor) -> (Vec<u8>, Option<Vec<u8>>) {
+fn read_value(cursor: &mut Cursor) -> Reading {
     if cursor.skip(b'"') {
-        return quoted(cursor);
+        let (value, other) = quoted(cursor);
+        let loose = behind_quote(&value, cursor.rest());
+        return Reading { value, other, loose };
     }
     let mut ahead = cursor.clone();
     let value = ahead.until(|byte| b";\r\n".contains(&byte)).trim_ascii();
@@ -196,10 +244,17 @@ fn read_value(cursor: &mut Cursor) -> (Vec<u8>, Option<Vec<u8>>) {
     // Behind a space may come a comment, or a parameter whose semicolon was forgotten; else the space is part of it.
     if tail.contains(&b'=') || tail.trim_ascii_start().starts_with(b"(") || word.ends_with(b",") {
         cursor.advance(word.len());
-        return (word.strip_suffix(b",").unwrap_or(word).to_vec(), None);
+        return Reading { value: word.strip_suffix(b",").unwrap_or(word).to_vec(), ..Reading::default() };
     }
     *cursor = ahead;
-    (value.to_vec(), None)
+    Reading { value: value.to_vec(), other: None, loose: word_end.map(|_| word.to_vec()) }
+}
+
+/// A quoted value with the text that stands right behind its closing quote, if there is some.
+fn behind_quote(value: &[u8], rest: &[u8]) -> Option<Vec<u8>> {
+    let end = rest.iter().position(|&byte| byte <= b' ' || b";(=".contains(&byte));
+    let tail = &rest[..end.unwrap_or(rest.len())];
+    (!tail.is_empty()).then(|| [value, tail].concat().into_iter().filter(|&byte| byte != b'"').collect())
 }
 
 fn quoted(cursor: &mut Cursor) -> (Vec<u8>, Option<Vec<u8>>) {

@@ -51,6 +51,15 @@ pub(super) fn cut(text: &str, bytes_max: usize) -> Box<str> {
     text[..end].into()
 }
 
+/// The last `bytes_max` bytes of `text`, from between two characters.
+pub(super) fn tail(text: &str, bytes_max: usize) -> Box<str> {
+    let mut start = text.len().saturating_sub(bytes_max);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text[start..].into()
+}
+
 struct Word<'a> {
     charset: &'a [u8],
     bytes: Vec<u8>,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use stream::{Class, Coding, Kind, Object};
 
 use super::reader::Multipart;
-use crate::field::{ContentType, TransferCoding};
+use crate::field::{ContentType, Names, TransferCoding};
 
 /// How many different types are kept; more are emitted as more readings than are followed.
 const DIFFERENT_MAX: usize = 4;
@@ -20,6 +20,8 @@ pub(super) struct Found {
     /// Codings that only some readers take for declared.
     possible_codings: Vec<Coding>,
     name: Option<Box<str>>,
+    /// The names of all fields, in all readings.
+    pub names: Names,
     /// Whether types, or readings of one, were left out.
     more: bool,
 }
@@ -160,13 +162,15 @@ impl Found {
         entities
     }
 
-    /// Returns the types of parts with only a piece of their content, or none of it.
+    /// Returns findings for names that were left out, and the types of parts with only a piece of their content, or none of it.
     pub(super) fn incomplete(&self) -> impl Iterator<Item = (Class, &'static str)> {
-        self.types.iter().filter_map(|content_type| match content_type.media_type.as_deref()? {
+        let names = self.names.cut.then_some((Class::Limit, "Heuristics.Limits.Exceeded.Names"));
+        let types = self.types.iter().filter_map(|content_type| match content_type.media_type.as_deref()? {
             "message/partial" => Some((Class::Ambiguous, "Heuristics.Ambiguous.Mime.Partial")),
             "message/external-body" => Some((Class::External, "Heuristics.External.Mime.Body")),
             _ => None,
-        })
+        });
+        names.into_iter().chain(types)
     }
 
     /// The codings that readers may take to be declared, likeliest first.
@@ -202,9 +206,11 @@ impl Found {
     }
 
     fn object(&self, content_type: &ContentType, coding: Coding) -> Object {
+        let name = self.name.as_deref().or(content_type.name.as_deref()).or_else(|| self.names.first());
         Object {
             kind: Kind::Part,
-            name: self.name.clone().or_else(|| content_type.name.clone()),
+            name: name.map(Box::from),
+            other_names: self.names.others(name),
             media_type: content_type.media_type.clone(),
             charset: content_type.charset.clone(),
             coding,

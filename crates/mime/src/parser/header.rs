@@ -20,6 +20,7 @@ use super::boundary::{Matcher, Verdict};
 use super::entity::Found;
 use super::reader::{LineEnds, Reader};
 use super::{Advance, HeaderEnd};
+use crate::field::NAMES_MAX;
 use line::{Line, NAME_BYTES_MAX, is_name_byte, next_line};
 use value::{Meaning, meaning};
 
@@ -85,7 +86,7 @@ struct Start {
 
 pub(super) const fn worst_case_bytes(limits: &Limits) -> usize {
     // The value grows by doubling; its findings are at most four values of each kind.
-    10 * limits.field_bytes_max as usize + size_of::<Header>()
+    10 * limits.field_bytes_max as usize + NAMES_MAX * limits.name_bytes_max as usize + size_of::<Header>()
 }
 
 impl Header {

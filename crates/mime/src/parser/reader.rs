@@ -13,7 +13,7 @@ use stream::{Class, Finding, Limits, Object, Window};
 
 use super::boundary::LEVELS_MAX;
 use super::{FORKS_MAX, Parser, State};
-use crate::field::BOUNDARIES_MAX;
+use crate::field::{BOUNDARIES_MAX, NAMES_MAX};
 pub(super) use levels::{Guess, Level, Multipart};
 
 /// Events to emit before more input is read.
@@ -99,7 +99,7 @@ impl Reader {
     pub(super) fn worst_case_bytes(limits: &Limits) -> usize {
         let bounds = Bounds::new(limits);
         let level = size_of::<Level>() + BOUNDARIES_MAX * bounds.name_bytes_max;
-        let object = size_of::<Tell>() + 3 * bounds.name_bytes_max;
+        let object = size_of::<Tell>() + (NAMES_MAX + 3) * bounds.name_bytes_max;
         let held = 2 * (bounds.name_bytes_max + 1024);
         // Growing vectors take up to twice their content; a header end may offer several readings at once.
         2 * (bounds.levels_max + 1) * (level + size_of::<Tell>()) + 8 * object + held

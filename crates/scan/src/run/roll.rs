@@ -90,7 +90,7 @@ impl Roll {
         let database = self.database.clone();
         for ((_, metadata), signature) in database.metadata().zip(0u32..) {
             let speaks = metadata.container.is_none_or(|wanted| wanted == container);
-            if !speaks || self.told.contains(&signature) || !metadata.may_mean(object.name.as_deref(), &known) {
+            if !speaks || self.told.contains(&signature) || !metadata.may_mean(object, &known) {
                 continue;
             }
             let awaits_size = metadata.awaits_size(&known);

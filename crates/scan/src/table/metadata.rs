@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use fancy_regex::Regex;
 use pattern::flat::{Flat, Reader, Unfit, Writer};
-use stream::FileType;
+use stream::{FileType, Object};
 
 use crate::census::{self, Bound};
 use crate::syntax::line::number;
@@ -121,13 +121,13 @@ impl Metadata {
     }
 
     /// Whether a member can still be one that it means, with what is known of it when it begins.
-    pub(crate) fn may_mean(&self, file_name: Option<&str>, known: &Known) -> bool {
+    pub(crate) fn may_mean(&self, object: &Object, known: &Known) -> bool {
         self.encrypted.is_none_or(|wanted| wanted == known.encrypted)
             && within(self.position, Some(known.position))
             && (known.size.is_none() || within(self.size, known.size))
             && (known.is_part || within(self.packed, known.packed))
             && self.crc32.is_none_or(|wanted| known.crc32 == Some(wanted))
-            && self.file_name.as_ref().is_none_or(|wanted| file_name.is_some_and(|name| wanted.matches(name)))
+            && self.file_name.as_ref().is_none_or(|wanted| object.names().any(|name| wanted.matches(name)))
     }
 
     /// Whether it asks for a size that is only known when the member has passed.

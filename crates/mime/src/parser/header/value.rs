@@ -125,6 +125,9 @@ impl Reader {
         if doubt {
             found.doubt(meaning == Meaning::Type, meaning == Meaning::TransferEncoding);
         }
+        if meaning != Meaning::TransferEncoding {
+            found.names.read(value, bytes_max);
+        }
         match meaning {
             Meaning::Type => {
                 found.note_type(field::content_type(value, bytes_max));
