@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::build::{gzip, tar};
 use crate::pipeline::{Drive, Seen, drive_in};
 use flow::{Context, Glob, Rule, Way};
 use inspect::Engine;
@@ -101,4 +102,24 @@ fn a_signature_is_tried_on_every_name_of_a_part() {
         let seen = judged(&engine, &mail(&fields.replace("exe", "scr"), b"text"));
         assert_eq!(seen.names(), ["Test.Name.UNOFFICIAL"], "{fields:?}");
     }
+}
+
+#[test]
+fn the_content_of_a_stream_has_the_name_of_the_stream() {
+    let engine = engine(Database::with_builtin());
+    let named = |name: &str, body: &[u8]| mail(&format!("Content-Type: a/b; name={name}"), body);
+    let stream = gzip(b"text");
+    let twice = gzip(&stream);
+    for (name, body, wanted) in [
+        ("evil.exe.gz", &stream, true),
+        ("evil.exe.x.gz", &stream, false),
+        ("evil.exe.gz.gz", &twice, true),
+        ("evil.txt.gz", &stream, false),
+        ("evil.txt.gz", &gzip(&tar(&[("evil.exe.gz", &stream)])), true),
+    ] {
+        let seen = judged(&engine, &named(name, body));
+        assert_eq!(seen.names().contains(&"Policy.Forbidden.exe"), wanted, "{name}: {:?}", seen.names());
+    }
+    let text = b"TVqQAAMAAAAEAAAA//8AALgAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAgAAAAA==\r\n";
+    assert_eq!(judged(&engine, &named("evil.exe.b64", text)).names(), ["Policy.Forbidden.exe"]);
 }

@@ -6,6 +6,7 @@ use digest::Batch;
 use stream::{Class, Coding, Event, FileType, Finding, Kind, Note, Object, Window};
 
 use super::Inspection;
+use super::ruling::inherit_names;
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use flow::{Blank, ObjectReport, Out};
 
@@ -139,7 +140,7 @@ impl Inspection {
         self.cut_off(node, index);
     }
 
-    fn open(&mut self, node: &mut Node, slot: usize, index: usize, object: Object) {
+    fn open(&mut self, node: &mut Node, slot: usize, index: usize, mut object: Object) {
         if object.kind == Kind::Field {
             return node.readers[index].open.push(Open::Field(Vec::new()));
         }
@@ -148,6 +149,7 @@ impl Inspection {
             return node.readers[index].open.push(Open::Unread);
         }
         let ticket = self.enrol(node, slot, index, &object);
+        inherit_names(&mut object, &node.object);
         let seed = Seed { ticket, ..self.child(node, slot, &node.readers[index], object) };
         self.forbid_container(&seed);
         let open = match seed.object.kind {
