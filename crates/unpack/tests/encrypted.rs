@@ -74,6 +74,27 @@ fn office_documents_open_with_the_default_password_and_others() {
     }
 }
 
+/// Made by 7z, with a password that is not tried and with a filter that is not known: the files keep their names, the first one
+/// with the packed bytes of all.
+#[test]
+fn files_of_7z_that_stay_closed_have_their_names() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted");
+    for (name, finding, is_encrypted, packed) in [
+        ("locked.7z", "Heuristics.Encrypted.SevenZip", true, 32),
+        ("unknown.7z", "Heuristics.Limits.Exceeded.SevenZipMethod", false, 28),
+    ] {
+        let root = open(&folder.join(name), "none");
+        let findings: Vec<_> = root.findings.iter().map(|finding| &*finding.name).collect();
+        assert_eq!(findings, [finding], "{name}");
+        let members: Vec<_> =
+            root.children.iter().map(|child| (child.object.name.as_deref(), child.content.len())).collect();
+        assert_eq!(members, [(Some("empty.txt"), 0), (Some("docs/b.txt"), packed), (Some("evil.exe"), 0)], "{name}");
+        let entries = root.children.iter().filter_map(|child| child.object.entry.as_deref());
+        let entries: Vec<_> = entries.map(|entry| (entry.size, entry.encrypted)).collect();
+        assert_eq!(entries, [(Some(0), false), (Some(14), is_encrypted), (Some(10), is_encrypted)], "{name}");
+    }
+}
+
 fn words<const N: usize>(words: [&str; N]) -> Passwords {
     Passwords::new(words.map(|word| word.as_bytes().into()), &Limits::default())
 }

@@ -2,8 +2,8 @@
 //!
 //! The archive is kept while it passes, and opened at its end. Coders: copy, LZMA, LZMA2, PPMd, bzip2, deflate,
 //! deflate64, zstd, delta, the branch filters, BCJ2, AES with password candidates; folders of many files, packed
-//! headers. Folders that cannot be opened (other coders and passwords, broken data) are emitted raw. Bytes after the
-//! archive are emitted as a member without name.
+//! headers. Folders that cannot be opened (other coders and passwords, broken data) are emitted raw, the first stream by the
+//! name of the folder's first file; its further files are emitted without content. Bytes after the archive are emitted as a member without name.
 //!
 //! Bounds: the archive itself in the driver's spool; its header of at most [`HEADER_BYTES_MAX`], which lists at most
 //! `directory_entries_max` entries of a kind; the dictionaries of one folder, together at most `codec_bytes_max`.
@@ -13,6 +13,7 @@
 mod aes;
 mod bcj2;
 mod brotli;
+mod folders;
 mod header;
 mod judge;
 mod pull;
@@ -20,7 +21,7 @@ mod source;
 
 use std::cell::Cell;
 
-use stream::{Class, Entry, Kind, Limits, Object, ReadAt};
+use stream::{Class, Kind, Limits, Object, ReadAt};
 use zlib_rs::crc32::crc32;
 
 use crate::frame::codec::{Collected, Fault, le32, le64};
@@ -30,8 +31,9 @@ use crate::frame::keys::{Keys, Tried};
 use crate::frame::password::{Passwords, TOO_COSTLY};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use aes::{Key, Properties};
-use header::{Folder, Found, Header, Refused};
-use pull::{CUT, DATA, Pull, Read};
+use folders::Folders;
+use header::{Folder, Found, Refused};
+use pull::{CUT, Pull, Read};
 use source::Source;
 
 /// Row in the table of formats.
@@ -53,7 +55,6 @@ const START_BYTES: usize = 32;
 const PACKED_HEADERS_MAX: u32 = 4;
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.SevenZip.Header");
-const CRC: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.SevenZip.Crc");
 const TOO_MANY: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.SevenZipHeader");
 
 /// A reader of 7z archives.
@@ -90,20 +91,6 @@ struct Place {
     at: u64,
     length: u64,
     crc: u32,
-}
-
-/// The place among folders and files.
-struct Folders {
-    header: Header,
-    folder: usize,
-    file: usize,
-    /// The stream within the folder.
-    stream: usize,
-    source: Option<Source>,
-    /// The file that is open: bytes left of it, its checksum so far.
-    open: Option<(u64, u32)>,
-    /// Packed streams to be emitted raw.
-    raw: Vec<(u64, u64)>,
 }
 
 impl SevenZip {
@@ -252,181 +239,6 @@ fn attempt(
     let tried = keys.attempt(&properties, &mut work, |key| judge::judge(folder, key, limits, kept, &judged));
     outbox.worked(work.saturating_add(judged.get()));
     tried
-}
-
-impl Folders {
-    const fn new(header: Header) -> Folders {
-        Folders { header, folder: 0, file: 0, stream: 0, source: None, open: None, raw: Vec::new() }
-    }
-
-    /// Emits the next thing; whether there is more.
-    fn turn(
-        &mut self,
-        limits: &Limits,
-        keys: &mut Keys<Properties>,
-        kept: &dyn ReadAt,
-        at: u64,
-        outbox: &mut Outbox,
-    ) -> bool {
-        if let Some((left, crc)) = self.open {
-            self.content(left, crc, kept, at, outbox);
-            return true;
-        }
-        if let Some((raw_at, left)) = self.raw.pop() {
-            self.raw(raw_at, left, kept, outbox);
-            return true;
-        }
-        if outbox.is_open() {
-            outbox.close();
-            return true;
-        }
-        let Some(folder) = self.header.folders.get(self.folder) else {
-            return self.empty_file(limits, outbox);
-        };
-        let Some(&(size, _)) = folder.streams.get(self.stream) else {
-            self.next_folder();
-            return true;
-        };
-        if self.source.is_none() {
-            match self.unlock(limits, keys, kept, at, outbox) {
-                None => return true,
-                Some(Ok(source)) => self.source = Some(source),
-                Some(Err(fault)) => {
-                    self.give_up(fault, at, outbox);
-                    return true;
-                }
-            }
-        }
-        while self.header.files.get(self.file).is_some_and(|file| !file.has_content) {
-            if self.empty_file(limits, outbox) && outbox.is_open() {
-                return true;
-            }
-        }
-        self.open_file(Some(size), limits, outbox);
-        self.open = Some((size, 0));
-        true
-    }
-
-    fn next_folder(&mut self) {
-        (self.folder, self.stream, self.source) = (self.folder + 1, 0, None);
-    }
-
-    /// The folder's content, or why it cannot be had; `None` while passwords are tried.
-    fn unlock(
-        &mut self,
-        limits: &Limits,
-        keys: &mut Keys<Properties>,
-        kept: &dyn ReadAt,
-        at: u64,
-        outbox: &mut Outbox,
-    ) -> Option<Result<Source, Fault>> {
-        let folder = self.header.folders.get(self.folder)?;
-        if !folder.is_encrypted() {
-            return Some(Source::of(folder, limits, None));
-        }
-        match attempt(folder, keys, limits, kept, outbox) {
-            Tried::More => None,
-            Tried::Found(key) => Some(Source::of(folder, limits, Some(&key))),
-            Tried::Closed => Some(Err(source::ENCRYPTED)),
-            Tried::Refused => {
-                outbox.finding(TOO_COSTLY.class, TOO_COSTLY.name, at);
-                Some(Err(source::ENCRYPTED))
-            }
-        }
-    }
-
-    /// Opens the next file, whatever its name.
-    fn open_file(&mut self, size: Option<u64>, limits: &Limits, outbox: &mut Outbox) {
-        let stream = self.header.folders.get(self.folder).and_then(|folder| folder.streams.get(self.stream));
-        let crc32 = stream.and_then(|(_, crc)| *crc).filter(|_| size.is_some_and(|size| size > 0));
-        let name = self.header.files.get(self.file).map(|file| {
-            let units = &file.name[..file.name.len().min(limits.name_bytes_max as usize / 3)];
-            String::from_utf16_lossy(units).into()
-        });
-        self.file += 1;
-        let entry = size.map(|size| Box::new(Entry { size: Some(size), crc32, ..Entry::default() }));
-        outbox.open(Object { kind: Kind::Member, name, size, entry, ..Object::default() });
-    }
-
-    /// Passes a folder, or opens a file without content; whether there was one.
-    fn empty_file(&mut self, limits: &Limits, outbox: &mut Outbox) -> bool {
-        let Some(file) = self.header.files.get(self.file) else {
-            return false;
-        };
-        if file.is_folder || file.has_content {
-            self.file += 1;
-        } else {
-            self.open_file(Some(0), limits, outbox);
-        }
-        true
-    }
-
-    fn content(&mut self, left: u64, crc: u32, kept: &dyn ReadAt, at: u64, outbox: &mut Outbox) {
-        let told = self.header.folders.get(self.folder).and_then(|folder| folder.streams.get(self.stream));
-        if left == 0 {
-            if told.and_then(|(_, told)| *told).is_some_and(|told| told != crc) {
-                outbox.finding(CRC.class, CRC.name, at);
-            }
-            outbox.close();
-            self.open = None;
-            self.stream += 1;
-            return;
-        }
-        let mut piece = [0; CONTENT_BYTES];
-        let wanted = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
-        let read = match &mut self.source {
-            Some(source) => source.read(kept, &mut piece[..wanted]),
-            None => Ok(Read::End),
-        };
-        match read {
-            Ok(Read::Some(count)) => {
-                outbox.content(&piece[..count]);
-                self.open = Some((left - count as u64, crc32(crc, &piece[..count])));
-            }
-            Ok(Read::Later) => outbox.worked(CONTENT_BYTES),
-            Ok(Read::End) => self.give_up(DATA, at, outbox),
-            Err(fault) => self.give_up(fault, at, outbox),
-        }
-    }
-
-    /// The rest of the folder cannot be had: its packed streams are emitted raw.
-    fn give_up(&mut self, fault: Fault, at: u64, outbox: &mut Outbox) {
-        outbox.finding(fault.class, fault.name, at);
-        self.open = None;
-        if outbox.is_open() {
-            outbox.close();
-        }
-        let Some(folder) = self.header.folders.get(self.folder) else {
-            return;
-        };
-        self.raw = folder.packed.iter().rev().copied().collect();
-        // Files of this folder have no content of their own any more.
-        let skipped = folder.streams.len() - self.stream.min(folder.streams.len());
-        for _ in 0..skipped {
-            while self.header.files.get(self.file).is_some_and(|file| !file.has_content) {
-                self.file += 1;
-            }
-            self.file += 1;
-        }
-        self.next_folder();
-    }
-
-    fn raw(&mut self, at: u64, left: u64, kept: &dyn ReadAt, outbox: &mut Outbox) {
-        if !outbox.is_open() {
-            outbox.open(Object { kind: Kind::Member, raw_offset: Some(at), ..Object::default() });
-            self.raw.push((at, left));
-            return;
-        }
-        let mut piece = [0; CONTENT_BYTES];
-        let wanted = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
-        let count = kept.read_at(at, &mut piece[..wanted]);
-        outbox.content(&piece[..count]);
-        if count > 0 && left > count as u64 {
-            self.raw.push((at + count as u64, left - count as u64));
-        } else {
-            outbox.close();
-        }
-    }
 }
 
 impl Reader for SevenZip {
