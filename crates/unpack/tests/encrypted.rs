@@ -111,7 +111,18 @@ fn encrypted(node: &Node) -> usize {
 /// beginning shows.
 #[test]
 fn the_right_password_of_many_opens_every_method() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted/methods");
+    open_all("methods");
+}
+
+/// Sizes and checksum of a descriptor judge, and the checksum of a member of a few bytes.
+#[test]
+fn the_right_password_of_many_opens_short_members_and_those_with_descriptors() {
+    open_all("descriptors");
+}
+
+/// Opens all archives of a folder, the right password behind many.
+fn open_all(folder: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted").join(folder);
     let plain = std::fs::read(folder.join("plain.bin")).expect("it is there");
     let files = std::fs::read_dir(&folder).expect("it is there").map(|file| file.expect("it is there").path());
     let mut wrong = 0;

@@ -45,6 +45,14 @@ impl Scheme {
         (1..=3).contains(&strength).then(|| Scheme::Aes { key_bytes: 8 + 8 * usize::from(strength) })
     }
 
+    /// The same where the checksum of the content is this.
+    pub const fn with_checksum(self, crc: u32) -> Scheme {
+        match self {
+            Scheme::Traditional { checks: [_, time] } => Scheme::Traditional { checks: [(crc >> 24) as u8, time] },
+            Scheme::Aes { .. } => self,
+        }
+    }
+
     /// Bytes in front of the data.
     pub const fn head_bytes(self) -> usize {
         match self {

@@ -86,6 +86,15 @@ pub(super) fn find(bytes: &[u8], truth: Truth) -> Option<(usize, Descriptor)> {
     best.map(|(_, length, found)| (length, found))
 }
 
+/// The descriptor that ends at `end` of `bytes`, if it tells that all bytes in front of it are the data.
+pub(super) fn ending_at(bytes: &[u8], end: usize) -> Option<Descriptor> {
+    Form::ALL.iter().find_map(|form| {
+        let start = end.checked_sub(form.len())?;
+        let found = form.read(bytes.get(start..end)?)?;
+        (found.compressed == start as u64).then_some(found)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

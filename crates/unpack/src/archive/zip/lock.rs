@@ -2,19 +2,25 @@
 //!
 //! What tells whether a key is right is one byte of the traditional cipher and two of AES: with many candidates some are
 //! right by chance. So the first data are decrypted and decoded with each that seems right, and the one is taken whose
-//! content agrees with the checksum or looks like something. Where the beginning says neither, all of the data are
-//! read and a [`Proof`] is made of their checksum.
+//! content agrees with the checksum. Where the beginning is not all, all of the data are read and a [`Proof`] is made of
+//! their checksum; content that looks like something decides only where no proof can be made.
+//!
+//! Sizes and checksum in front of the data mean nothing where a descriptor follows: the descriptor is looked for, the first
+//! one before a record that has the length of the data.
 //!
 //! Bounds: [`WHOLE_BYTES_MAX`] of data and what is in front of them, [`SAMPLE_BYTES`] where the beginning suffices; one
-//! decoder at a time; one candidate or one slice of a proof a turn. A proof is paid for like the making of a key.
+//! decoder at a time; one candidate or one slice of a proof a turn. A proof, and the search for a descriptor, are paid for
+//! like the making of a key.
 
 use stream::{FileType, Limits};
 use zlib_rs::crc32::crc32;
 
 use super::cipher::{Cipher, Scheme};
+use super::descriptor::{self, DESCRIPTOR_BYTES_MAX, Descriptor};
 use super::methods;
 use super::proof::{Proof, Proved};
 use super::record::Header;
+use super::unsized_raw::{SIGNATURE, up_to_signature};
 use crate::frame::codec::{Decoder, Progress, Told};
 use crate::frame::password::Passwords;
 use crate::recognise;
@@ -42,7 +48,10 @@ pub(super) struct Lock {
     turn: usize,
     best: Option<(Likelihood, usize, Cipher)>,
     /// The candidate of this turn seems right, and all of the data shall prove it.
-    proof: Option<Box<Proof>>,
+    proof: Option<(Likelihood, Box<Proof>)>,
+    /// Whether the descriptor is still looked for.
+    seeks: bool,
+    descriptor: Option<Descriptor>,
     /// Whether all of the data are wanted.
     whole: bool,
 }
@@ -53,8 +62,10 @@ enum Likelihood {
     /// The checksum disagrees.
     Doubtful,
     Possible,
-    /// The checksum agrees, or the content looks like something.
+    /// The content looks like something.
     Likely,
+    /// The checksum agrees.
+    Sure,
 }
 
 /// How a turn went.
@@ -70,19 +81,37 @@ impl Lock {
     /// The trial of a member with this header, if it can be opened at all.
     pub fn new(header: Header, scheme: Scheme, method: u16) -> Option<Lock> {
         let overhead = (scheme.head_bytes() + scheme.tail_bytes()) as u64;
-        let is_sized = !header.has_descriptor() || header.compressed != 0;
-        let data_bytes = if is_sized { Some(header.compressed.checked_sub(overhead)?) } else { None };
-        // A method without an end of its own needs a length.
-        const ENDS_BY_ITSELF: u16 = 8;
-        if data_bytes.is_none() && method != ENDS_BY_ITSELF {
+        let seeks = header.has_descriptor();
+        let data_bytes = header.compressed.checked_sub(overhead);
+        if data_bytes.is_none() && !seeks {
             return None;
         }
-        let header = Header { method, compressed: data_bytes.unwrap_or(0), ..header };
-        Some(Lock { scheme, header, data_bytes, sample: Vec::new(), turn: 0, best: None, proof: None, whole: false })
+        let mut header = Header { method, compressed: data_bytes.unwrap_or(0), ..header };
+        if seeks {
+            header.crc = 0;
+        }
+        Some(Lock {
+            scheme,
+            header,
+            data_bytes,
+            sample: Vec::new(),
+            turn: 0,
+            best: None,
+            proof: None,
+            seeks,
+            descriptor: None,
+            whole: false,
+        })
     }
 
     /// Takes the bytes by which passwords are judged; none once they are complete.
-    pub fn take(&mut self, input: &[u8]) -> usize {
+    pub fn take(&mut self, input: &[u8], passwords: &Passwords) -> usize {
+        if self.seeks {
+            let count = self.seek(input, passwords);
+            if count > 0 {
+                return count;
+            }
+        }
         let wanted = match self.whole_bytes().filter(|_| self.whole) {
             Some(whole) => whole,
             None => self.scheme.head_bytes() + self.sample_bytes(),
@@ -90,6 +119,50 @@ impl Lock {
         let count = input.len().min(wanted.saturating_sub(self.sample.len()));
         self.sample.extend_from_slice(&input[..count]);
         count
+    }
+
+    /// Takes bytes up to the next record, and looks for the descriptor in front of it.
+    fn seek(&mut self, input: &[u8], passwords: &Passwords) -> usize {
+        let bytes_max = WHOLE_BYTES_MAX as usize + self.overhead() + DESCRIPTOR_BYTES_MAX + SIGNATURE;
+        let room = bytes_max.saturating_sub(self.sample.len());
+        let (count, is_signed) = up_to_signature(&self.sample, &input[..input.len().min(room)]);
+        self.sample.extend_from_slice(&input[..count]);
+        let is_over = count == 0 || !passwords.grants(count as u64);
+        if is_signed || is_over {
+            let end = self.sample.len() - if is_signed { SIGNATURE } else { 0 };
+            self.trust(descriptor::ending_at(&self.sample, end));
+        }
+        self.seeks &= !is_over;
+        count
+    }
+
+    /// Takes the values of the descriptor for those of the header, if it has room for a head and a tail.
+    fn trust(&mut self, descriptor: Option<Descriptor>) {
+        let Some(found) = descriptor else { return };
+        let Some(data) = found.compressed.checked_sub(self.overhead() as u64) else { return };
+        let flags = self.header.flags & !Header::DESCRIPTOR;
+        let (crc, uncompressed) = (found.crc, found.uncompressed);
+        self.header = Header { flags, crc, uncompressed, compressed: data, ..self.header };
+        self.scheme = self.scheme.with_checksum(crc);
+        self.data_bytes = Some(data);
+        self.descriptor = Some(found);
+        self.seeks = false;
+    }
+
+    /// The descriptor behind the data, if it has been found.
+    pub const fn descriptor(&self) -> Option<Descriptor> {
+        self.descriptor
+    }
+
+    /// Bytes of the head and the tail.
+    const fn overhead(&self) -> usize {
+        self.scheme.head_bytes() + self.scheme.tail_bytes()
+    }
+
+    /// Whether the end of the data is known, or shows in them.
+    const fn has_end(&self) -> bool {
+        const ENDS_BY_ITSELF: u16 = 8;
+        self.data_bytes.is_some() || self.header.method == ENDS_BY_ITSELF
     }
 
     /// Data that a candidate is judged by at first.
@@ -106,8 +179,11 @@ impl Lock {
 
     /// Tries the next candidate, or goes on with its proof; the cost is added to `work`.
     pub fn attempt(&mut self, passwords: &Passwords, limits: &Limits, work: &mut usize) -> Tried {
-        if let Some(proof) = self.proof.take() {
-            return self.prove(proof, passwords, work);
+        if let Some((likelihood, proof)) = self.proof.take() {
+            return self.prove(likelihood, proof, passwords, work);
+        }
+        if !self.has_end() {
+            return Tried::Done;
         }
         let Some(password) = passwords.get(self.turn) else { return Tried::Done };
         if matches!(self.scheme, Scheme::Aes { .. }) && !passwords.grants(self.scheme.cost()) {
@@ -120,7 +196,7 @@ impl Lock {
             *work = work.saturating_add(data.len()).saturating_add(CONTENT_BYTES);
             match self.judge(cipher.clone(), data, limits) {
                 None => {}
-                Some(Likelihood::Likely) => return self.found(cipher),
+                Some(Likelihood::Sure) => return self.found(cipher),
                 Some(likelihood) => return self.ask_for_proof(likelihood, cipher, passwords, limits),
             }
         }
@@ -141,29 +217,40 @@ impl Lock {
         });
         if let Some(decoder) = decoder {
             self.whole = true;
-            self.proof = Some(Box::new(Proof::new(cipher, decoder, self.header.crc)));
+            self.proof = Some((likelihood, Box::new(Proof::new(cipher, decoder, self.header.crc))));
             return Tried::More;
         }
         self.keep(likelihood, cipher)
     }
 
-    fn prove(&mut self, mut proof: Box<Proof>, passwords: &Passwords, work: &mut usize) -> Tried {
+    fn prove(
+        &mut self,
+        likelihood: Likelihood,
+        mut proof: Box<Proof>,
+        passwords: &Passwords,
+        work: &mut usize,
+    ) -> Tried {
         let head = self.scheme.head_bytes();
-        let whole = self.whole_bytes().filter(|whole| *whole == self.sample.len());
-        let Some(data) = whole.map(|whole| &self.sample[head..whole - self.scheme.tail_bytes()]) else {
+        let whole = self.whole_bytes().filter(|whole| *whole <= self.sample.len());
+        let Some(whole) = whole else {
             // The input ends before the data do: nothing proves anything.
-            return self.next();
+            let looks_right = likelihood >= Likelihood::Likely;
+            return if looks_right { self.keep(likelihood, proof.into_cipher()) } else { self.next() };
         };
-        let tail = &self.sample[head + data.len()..];
+        let (data, tail) = self.sample[head..whole].split_at(whole - self.overhead());
         match proof.go_on(data, tail, passwords, work) {
             Proved::More => {
-                self.proof = Some(proof);
+                self.proof = Some((likelihood, proof));
                 Tried::More
             }
             Proved::Right => self.found(proof.into_cipher()),
+            // Content of some length that looks like something may be damaged.
+            Proved::Wrong if likelihood >= Likelihood::Likely && data.len() > SAMPLE_BYTES => {
+                self.keep(Likelihood::Doubtful, proof.into_cipher())
+            }
             Proved::Wrong => self.next(),
-            Proved::Damaged => self.keep(Likelihood::Doubtful, proof.into_cipher()),
-            Proved::Unknown => self.keep(Likelihood::Possible, proof.into_cipher()),
+            Proved::Damaged if likelihood < Likelihood::Likely => self.keep(Likelihood::Doubtful, proof.into_cipher()),
+            Proved::Damaged | Proved::Unknown => self.keep(likelihood, proof.into_cipher()),
         }
     }
 
@@ -173,13 +260,13 @@ impl Lock {
             self.best = Some((likelihood, self.turn, cipher));
         }
         match (self.scheme, likelihood) {
-            (Scheme::Aes { .. }, Likelihood::Possible) => Tried::Done,
+            (_, Likelihood::Likely) | (Scheme::Aes { .. }, Likelihood::Possible) => Tried::Done,
             _ => self.next(),
         }
     }
 
     fn found(&mut self, cipher: Cipher) -> Tried {
-        self.best = Some((Likelihood::Likely, self.turn, cipher));
+        self.best = Some((Likelihood::Sure, self.turn, cipher));
         Tried::Done
     }
 
@@ -211,6 +298,7 @@ impl Lock {
         let checksum = (is_over && self.header.crc != 0).then(|| crc32(0, content) == self.header.crc);
         Some(match checksum {
             Some(false) if matches!(self.scheme, Scheme::Traditional { .. }) => return None,
+            Some(true) => Likelihood::Sure,
             Some(false) => Likelihood::Doubtful,
             None if matches!(recognise(content), FileType::Binary | FileType::Empty) => Likelihood::Possible,
             _ => Likelihood::Likely,

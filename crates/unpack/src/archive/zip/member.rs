@@ -154,15 +154,15 @@ impl Member {
 
     /// Tries a password. The content is read afresh, whether one opens it or not.
     fn unlock(&mut self, mut lock: Box<Lock>, input: &[u8], place: &mut Place) -> Turn {
-        let taken = if place.passwords.is_empty() { 0 } else { lock.take(input) };
+        if input.is_empty() && !place.last {
+            self.state = State::Locked(lock);
+            return Turn::Again;
+        }
+        let taken = if place.passwords.is_empty() { 0 } else { lock.take(input, place.passwords) };
         place.at += taken as u64;
         if taken > 0 {
             self.state = State::Locked(lock);
             return Turn::Step(Step::idle(taken));
-        }
-        if input.is_empty() && !place.last {
-            self.state = State::Locked(lock);
-            return Turn::Again;
         }
         match lock.attempt(place.passwords, place.limits, place.work) {
             Tried::More => {
@@ -173,6 +173,9 @@ impl Member {
             Tried::Done => {}
         }
         place.give_back(lock.sample());
+        if let Some(Descriptor { crc, compressed, uncompressed }) = lock.descriptor() {
+            self.header = Header { crc, compressed, uncompressed, ..self.header };
+        }
         let unlocked = lock.open(place.passwords, place.limits);
         self.understood = unlocked.is_some();
         self.state = State::Opening(unlocked.map(|unlocked| Box::new(unlocked) as Box<dyn Decoder>));

@@ -139,7 +139,14 @@ impl Decoder for Unlocked {
                 self.head_left -= taken;
                 Progress::took(taken)
             }
-            State::Decoding => self.content(input, output),
+            State::Decoding => loop {
+                let start = self.start;
+                let progress = self.content(input, output);
+                // A decoder that reads its parameters from the piece has not stopped, though no byte of the input is taken.
+                if progress != Progress::took(0) || self.state != State::Decoding || self.start == start {
+                    return progress;
+                }
+            },
             State::Tail => self.tail(input, 0),
             State::Over => Progress::tells(0, self.last_words()),
         }

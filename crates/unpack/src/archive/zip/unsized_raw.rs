@@ -8,7 +8,7 @@ use zlib_rs::crc32::crc32;
 use super::descriptor::{DESCRIPTOR_BYTES_MAX, Descriptor, Form};
 use super::record::Kind;
 
-const SIGNATURE: usize = 4;
+pub(super) const SIGNATURE: usize = 4;
 /// Bytes that may still turn out not to be content.
 const HELD: usize = DESCRIPTOR_BYTES_MAX + SIGNATURE - 1;
 const HOLD: usize = 512 + HELD + SIGNATURE;
@@ -103,7 +103,7 @@ impl UnsizedRaw {
 
 /// Returns how many bytes of `input` to take so that, after `held`, they end with a record's signature; all of them if
 /// there is none.
-fn up_to_signature(held: &[u8], input: &[u8]) -> (usize, bool) {
+pub(super) fn up_to_signature(held: &[u8], input: &[u8]) -> (usize, bool) {
     let tail = &held[held.len().saturating_sub(SIGNATURE - 1)..];
     let mut seam = [0; 2 * (SIGNATURE - 1)];
     let ahead = input.len().min(SIGNATURE - 1);
