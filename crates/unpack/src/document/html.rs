@@ -3,7 +3,7 @@
 //!
 //! A quoted string of [`RUN_MIN`] or more characters of the Base64 alphabet is emitted decoded, however a script uses
 //! it, except for digests in hexadecimal; strings joined by `+` or `&` are one, over line ends too. In URIs `%` escapes
-//! and references to characters are decoded first.
+//! and references to characters are decoded first. Escaped slashes and line ends, as JSON has them, are passed.
 //!
 //! Bounds: [`RECENT_BYTES`] of recent input, and a run that is not yet long enough.
 //!
@@ -49,6 +49,8 @@ pub(crate) struct Html {
     bits: u32,
     bit_count: u32,
     opened: bool,
+    /// Whether the last byte of a string or URI was a backslash.
+    backslash: bool,
 }
 
 enum State {
@@ -85,10 +87,11 @@ enum Escape {
 
 impl Html {
     pub fn new() -> Html {
-        Html { recent: Vec::new(), state: State::Outside, bits: 0, bit_count: 0, opened: false }
+        Html { recent: Vec::new(), state: State::Outside, bits: 0, bit_count: 0, opened: false, backslash: false }
     }
 
     fn outside(&mut self, input: &[u8]) -> usize {
+        self.backslash = false;
         let mut from = 0;
         while from < input.len() {
             let ahead = &input[from..input.len().min(from + AHEAD_BYTES)];
@@ -131,11 +134,16 @@ impl Html {
             return None;
         }
         let media = media[1..].to_ascii_lowercase();
-        let is_head = |byte: &u8| byte.is_ascii_alphanumeric() || b"/+.-;=_%* ".contains(byte);
+        let is_head = |byte: &u8| byte.is_ascii_alphanumeric() || b"\\/+.-;=_%* ".contains(byte);
         (media.iter().all(is_head)).then(|| {
             let base64 = media.trim_ascii_end().ends_with(b"base64");
             State::Uri { base64, escape: Escape::None }
         })
+    }
+
+    /// Whether this byte is the letter of an escaped line end or tab, as JSON has them.
+    fn is_escaped_blank(&mut self, byte: u8) -> bool {
+        std::mem::replace(&mut self.backslash, byte == b'\\') && matches!(byte, b'n' | b'r' | b't')
     }
 
     fn open(&mut self, outbox: &mut Outbox) {
@@ -164,6 +172,10 @@ impl Html {
 
     /// Reads a byte of a string; `false` if it is to be read again outside.
     fn run(&mut self, quote: u8, mut held: Vec<u8>, byte: u8, outbox: &mut Outbox) -> bool {
+        if self.is_escaped_blank(byte) {
+            self.state = State::Run { quote, held };
+            return true;
+        }
         if byte == quote && !held.is_empty() {
             self.state = State::Joint { plus: false, held };
             return true;
@@ -195,6 +207,10 @@ impl Html {
     }
 
     fn long(&mut self, quote: u8, byte: u8, outbox: &mut Outbox) -> bool {
+        if self.is_escaped_blank(byte) {
+            self.state = State::Long { quote };
+            return true;
+        }
         if byte == quote {
             self.state = State::Joint { plus: false, held: Vec::new() };
             return true;
@@ -229,6 +245,10 @@ impl Html {
     fn uri_byte(&mut self, base64: bool, escape: Escape, byte: u8, outbox: &mut Outbox) -> bool {
         if let Escape::Reference(name, length) = escape {
             return self.reference(base64, (name, length), byte, outbox);
+        }
+        if base64 && self.is_escaped_blank(byte) {
+            self.state = State::Uri { base64, escape };
+            return true;
         }
         let digit = char::from(byte).to_digit(16).map(|digit| digit as u8);
         let (plain, escape) = match (escape, digit) {
@@ -316,6 +336,33 @@ impl Reader for Html {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::reader::Reading;
+    use stream::law;
+
+    /// PHP escapes slashes; Ruby, Python and PHP part lines.
+    #[test]
+    fn base64_of_json_may_have_escaped_slashes_and_line_ends() {
+        let content: Vec<u8> = (0..=255).rev().collect();
+        let base64 = text::base64::encode(&content);
+        let lines = |length: usize, between: &str| {
+            let lines: Vec<_> = base64.as_bytes().chunks(length).map(String::from_utf8_lossy).collect();
+            lines.join(between)
+        };
+        for value in [
+            lines(76, "\\n"),
+            format!("{}\\n", lines(60, "\\n")),
+            lines(76, "\\r\\n"),
+            format!("data:application/zip;base64,{}", lines(76, "\\r\\n")),
+            format!("data:application\\/zip;base64,{base64}"),
+            format!("data:application\\/zip;base64,{}", lines(76, "\\n").replace('/', "\\/")),
+        ] {
+            let json = format!("{{\"a\": \"{value}\"}}");
+            let make = || Reading::new(Html::new());
+            law::holds(make, json.as_bytes());
+            law::holds_at_every_cut(make, json.as_bytes());
+            assert_eq!(law::content(&law::tell(make(), json.as_bytes())), content, "{json}");
+        }
+    }
 
     #[test]
     fn the_head_of_a_uri_is_known_however_it_is_cut() {

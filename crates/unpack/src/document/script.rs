@@ -8,10 +8,11 @@
 //! Bounds: a string of [`STRING_BYTES_MAX`], and [`TAIL_BYTES`] behind it; of a longer one so much is emitted. Left out: strings
 //! joined under names, and in other orders than they stand in; `data:` URIs, which are told by `html` too.
 
-use stream::{Kind, Object, ReadAt};
+use stream::{FileType, Kind, Object, ReadAt};
 
 use crate::document::html::base64_value;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
+use crate::recognise::head::recognise;
 
 /// The longest string that is held.
 const STRING_BYTES_MAX: usize = 1 << 20;
@@ -20,6 +21,8 @@ const STRING_BYTES_KEPT: usize = 1 << 10;
 /// Characters of a string that is emitted; more than a digest in hexadecimal has.
 const BASE64_MIN: usize = 64;
 const HEX_MIN: usize = 132;
+/// Characters of the pieces of a list that is not joined, on average: they may be lines of one file.
+const LINE_MIN: usize = 40;
 const ESCAPED_MIN: usize = 64;
 /// Characters that are neither Base64 nor escaped, after which a string with fewer escapes is not held.
 const OTHERS_FREE: usize = 16;
@@ -72,6 +75,8 @@ struct Value {
     pieces: usize,
     /// Whether the pieces stand in an array.
     array: bool,
+    /// Whether commas part all of them.
+    listed: bool,
 }
 
 impl Value {
@@ -262,7 +267,8 @@ impl Script {
     fn push(&mut self, byte: u8, escaped: bool) {
         let value = &mut self.value;
         value.escapes += usize::from(escaped);
-        value.others += usize::from(!escaped && byte != b'=' && base64_value(byte).is_none());
+        let is_known = matches!(byte, b'=' | b'\r' | b'\n') || base64_value(byte).is_some();
+        value.others += usize::from(!escaped && !is_known);
         if value.is_hopeless() {
             return value.bytes.clear();
         }
@@ -283,6 +289,7 @@ impl Script {
             let joins = matches!(&joint[..], b"+" | b"&" | b"&_" | b"_&");
             let lists = joint == b"," && self.value.array && !self.value.is_telling();
             if joins || lists {
+                self.value.listed = lists && (self.value.listed || self.value.pieces == 1);
                 self.value.pieces += 1;
                 self.state = State::In { quote: byte, escape: Escape::None };
                 return true;
@@ -349,19 +356,26 @@ fn told(value: Value, is_joined: bool, reversed: bool) -> Option<Vec<u8>> {
     let is_uri = bytes.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"data:"));
     // Pieces of a list that is never joined are as unrelated as the words of a page.
     let is_whole = value.pieces == 1 || !value.array || is_joined;
-    if bytes.len() < BASE64_MIN || !is_whole || is_uri {
+    let are_lines = value.listed && bytes.len() >= value.pieces.saturating_mul(LINE_MIN);
+    if bytes.len() < BASE64_MIN || !is_whole && !are_lines || is_uri {
         return None;
     }
     if reversed {
         bytes.reverse();
     }
-    let end = bytes.iter().rposition(|&byte| byte != b'=').map_or(0, |last| last + 1);
+    let is_line_end = |byte: u8| matches!(byte, b'\r' | b'\n');
+    let end = bytes.iter().rposition(|&byte| byte != b'=' && !is_line_end(byte)).map_or(0, |last| last + 1);
     let text = &bytes[..end];
+    let is_base64 = text.iter().all(|&byte| is_line_end(byte) || base64_value(byte).is_some());
+    if !is_whole {
+        // Lines of one file in a list show its type.
+        let is_known = || !matches!(recognise(&decoded(text)), FileType::Binary | FileType::Image | FileType::Text);
+        return (is_base64 && is_known()).then(|| decoded(text));
+    }
     if text.len() >= HEX_MIN && text.len() == bytes.len() && text.iter().all(u8::is_ascii_hexdigit) {
         let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as u8;
         return Some(text.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect());
     }
-    let is_base64 = text.iter().all(|&byte| base64_value(byte).is_some());
     if is_base64 && (is_joined || reversed || value.escapes > 0) {
         return Some(decoded(text));
     }
@@ -412,69 +426,4 @@ impl Reader for Script {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::frame::reader::Reading;
-    use stream::law::{self, Told};
-
-    fn found(text: &str) -> Vec<Vec<u8>> {
-        let make = || Reading::new(Script::new());
-        law::holds(make, text.as_bytes());
-        law::holds_at_every_cut(make, text.as_bytes());
-        let mut found: Vec<Vec<u8>> = Vec::new();
-        for told in law::tell(make(), text.as_bytes()) {
-            match told {
-                Told::Open(_) => found.push(Vec::new()),
-                Told::Content(bytes) => found.last_mut().expect("open").extend(bytes),
-                _ => {}
-            }
-        }
-        found
-    }
-
-    const CONTENT: &[u8] = b"What a page holds in a string of a script, long enough for hexadecimal.";
-    const BASE64: &str =
-        "V2hhdCBhIHBhZ2UgaG9sZHMgaW4gYSBzdHJpbmcgb2YgYSBzY3JpcHQsIGxvbmcgZW5vdWdoIGZvciBoZXhhZGVjaW1hbC4=";
-
-    fn each(bytes: &[u8], form: impl Fn(u8) -> String) -> String {
-        bytes.iter().map(|&byte| form(byte)).collect()
-    }
-
-    #[test]
-    fn strings_that_a_script_puts_together_are_told() {
-        let pieces: Vec<_> = BASE64.as_bytes().chunks(7).map(|piece| String::from_utf8_lossy(piece)).collect();
-        let reversed: String = BASE64.chars().rev().collect();
-        for text in [
-            format!("atob([\"{}\"].join(\"\"))", pieces.join("\", \"")),
-            format!("atob(['{}']\n.join(''))", pieces.join("',\n'")),
-            format!("atob('{reversed}'.split('').reverse().join(''))"),
-            format!("h='{}';", each(CONTENT, |byte| format!("{byte:02x}"))),
-            format!("h=\"{}\";", each(CONTENT, |byte| format!("\\x{byte:02x}"))),
-            format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{byte:04x}"))),
-            format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{{{byte:x}}}"))),
-            format!("h=\"{}\";", each(CONTENT, |byte| format!("\\{byte:o}"))),
-            format!("unescape('{}')", each(CONTENT, |byte| format!("%{byte:02X}"))),
-        ] {
-            assert_eq!(found(&text), [CONTENT], "{text}");
-        }
-    }
-
-    #[test]
-    fn base64_of_json_may_escape_its_slashes() {
-        let (plain, slashes) = ([0xff; 66], "/".repeat(88));
-        assert_eq!(found(&format!("{{\"a\": \"{}\"}}", slashes.replace('/', "\\/"))), [plain]);
-    }
-
-    #[test]
-    fn words_in_lists_and_digests_are_not() {
-        let digest = "0123456789abcdef".repeat(8);
-        for text in [
-            format!("[\"{}\"]", ["word"; 40].join("\",\"")),
-            format!("\"sha512\": \"{digest}\", \"next\": \"{digest}\""),
-            format!("don't look at the '{BASE64}' here"),
-            "x = 'It\\'s a line\\nwith %41 escapes in it, but only with a few of them, as lines have'".into(),
-        ] {
-            assert_eq!(found(&text), Vec::<Vec<u8>>::new(), "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,78 @@
+//! Strings of scripts and of JSON.
+
+use super::*;
+use crate::frame::reader::Reading;
+use stream::law::{self, Told};
+
+fn found(text: &str) -> Vec<Vec<u8>> {
+    let make = || Reading::new(Script::new());
+    law::holds(make, text.as_bytes());
+    law::holds_at_every_cut(make, text.as_bytes());
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    for told in law::tell(make(), text.as_bytes()) {
+        match told {
+            Told::Open(_) => found.push(Vec::new()),
+            Told::Content(bytes) => found.last_mut().expect("open").extend(bytes),
+            _ => {}
+        }
+    }
+    found
+}
+
+const CONTENT: &[u8] = b"What a page holds in a string of a script, long enough for hexadecimal.";
+const BASE64: &str = "V2hhdCBhIHBhZ2UgaG9sZHMgaW4gYSBzdHJpbmcgb2YgYSBzY3JpcHQsIGxvbmcgZW5vdWdoIGZvciBoZXhhZGVjaW1hbC4=";
+
+fn each(bytes: &[u8], form: impl Fn(u8) -> String) -> String {
+    bytes.iter().map(|&byte| form(byte)).collect()
+}
+
+#[test]
+fn strings_that_a_script_puts_together_are_told() {
+    let pieces: Vec<_> = BASE64.as_bytes().chunks(7).map(|piece| String::from_utf8_lossy(piece)).collect();
+    let reversed: String = BASE64.chars().rev().collect();
+    for text in [
+        format!("atob([\"{}\"].join(\"\"))", pieces.join("\", \"")),
+        format!("atob(['{}']\n.join(''))", pieces.join("',\n'")),
+        format!("atob('{reversed}'.split('').reverse().join(''))"),
+        format!("h='{}';", each(CONTENT, |byte| format!("{byte:02x}"))),
+        format!("h=\"{}\";", each(CONTENT, |byte| format!("\\x{byte:02x}"))),
+        format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{byte:04x}"))),
+        format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{{{byte:x}}}"))),
+        format!("h=\"{}\";", each(CONTENT, |byte| format!("\\{byte:o}"))),
+        format!("unescape('{}')", each(CONTENT, |byte| format!("%{byte:02X}"))),
+    ] {
+        assert_eq!(found(&text), [CONTENT], "{text}");
+    }
+}
+
+#[test]
+fn base64_of_json_may_escape_its_slashes() {
+    let (plain, slashes) = ([0xff; 66], "/".repeat(88));
+    assert_eq!(found(&format!("{{\"a\": \"{}\"}}", slashes.replace('/', "\\/"))), [plain]);
+    let lines = ["/".repeat(44), "/".repeat(44)].join("\\r\\n").replace('/', "\\/");
+    assert_eq!(found(&format!("{{\"a\": \"{lines}\\r\\n\"}}")), [plain]);
+}
+
+#[test]
+fn base64_of_json_may_be_a_list_of_lines() {
+    let page =
+        "<html><body>a page in an element of JSON that stands in several lines of Base64, one after another</body>";
+    let base64 = text::base64::encode(page.as_bytes());
+    let lines: Vec<_> = base64.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+    assert_eq!(found(&format!("{{\"a\": [\"{}\"]}}", lines.join("\",\n \""))), [page.as_bytes()]);
+    let digests: Vec<_> = (0..9).map(|at| format!("{at}V2hhdCBhIHBhZ2UgaG9sZHMgaW4gYSBzdHJpbmcgb2Y")).collect();
+    assert_eq!(found(&format!("[\"{}\"]", digests.join("\", \""))), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn words_in_lists_and_digests_are_not() {
+    let digest = "0123456789abcdef".repeat(8);
+    for text in [
+        format!("[\"{}\"]", ["word"; 40].join("\",\"")),
+        format!("\"sha512\": \"{digest}\", \"next\": \"{digest}\""),
+        format!("don't look at the '{BASE64}' here"),
+        "x = 'It\\'s a line\\nwith %41 escapes in it, but only with a few of them, as lines have'".into(),
+    ] {
+        assert_eq!(found(&text), Vec::<Vec<u8>>::new(), "{text}");
+    }
+}
