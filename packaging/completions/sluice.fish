@@ -852,6 +852,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l resolver -d 'Ask this resolver, repeatable; without it, those of /etc/resolv.conf' -r
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l zone -d 'Answer look-ups from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME SERVFAIL' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l timeout -d 'Timeout of all look-ups for one mail; an unanswered list counts as not listing' -r
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -s c -l config -d 'Check as the server of this configuration does, with its rules, ledger, resolvers and required score ([spam], [dns]), but for what other options say' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l ledger -d 'Use the ledger of sluice learn in this folder' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l user -d 'Use the lessons of this user; without it, those of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l prefs -d 'Apply this file of preferences (user_prefs); its errors are printed with file and line' -r -F

@@ -20,11 +20,9 @@ use crate::frame::compressed::Compressed;
 use crate::frame::password::Passwords;
 use crate::frame::reader::Reading;
 use crate::program::{autoit, executable, installshield, nsis, packed, pyinstaller, sis};
-use crate::recognise::carried;
 use crate::recognise::head::recognise_second;
-use crate::recognise::sealed::Sealed;
 use crate::recognise::stowaway::Stowaway;
-use crate::recognise::unopened::Unopened;
+use crate::recognise::{carried, sealed, unopened};
 use crate::stream::{
     activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zisofs, zlib, zstd,
 };
@@ -229,10 +227,10 @@ pub const ROWS: &[Row] = &[
         Box::new(Stowaway::behind_picture(reader, limits, passwords))
     }),
     // Formats that are known and not opened.
-    of(When::Beside(&[Binary]), "unopened", |_, _| Box::new(Reading::new(Unopened::default()))).verbatim(),
+    of(When::Beside(&[Binary]), "unopened", |_, _| Box::new(Reading::new(unopened::reader()))).verbatim(),
     // Encrypted files of other programs than archivers.
-    of(When::Beside(&[Binary, Disk]), "sealed", |_, _| Box::new(Reading::new(Sealed::default()))).verbatim(),
-    of(When::Beside(TEXTS), "sealed", |_, _| Box::new(Reading::new(Sealed::default()))).verbatim(),
+    of(When::Beside(&[Binary, Disk]), "sealed", |_, _| Box::new(Reading::new(sealed::reader()))).verbatim(),
+    of(When::Beside(TEXTS), "sealed", |_, _| Box::new(Reading::new(sealed::reader()))).verbatim(),
     // Executables that may be packed, the compiled scripts that are in them or that a file is; strings of scripts.
     of(When::Beside(&[Pe, Elf, Binary]), "packed", |limits, _| Box::new(Reading::new(packed::Packed::new(limits)))),
     of(When::Beside(TEXTS), "packed", |_, _| Box::new(Reading::new(script::Script::new()))),

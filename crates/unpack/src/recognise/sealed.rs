@@ -5,9 +5,9 @@
 //!
 //! Bounds: [`HEAD_BYTES`]. Left out: ccrypt, VeraCrypt, `openssl enc -nosalt` and the like, which look like noise.
 
-use stream::{Class, ReadAt};
+use stream::Class;
 
-use crate::frame::reader::{Ended, Outbox, Reader};
+use super::by_head::{ByHead, Mark, has_magic};
 
 /// Bytes that are looked at.
 const HEAD_BYTES: usize = 512;
@@ -33,63 +33,26 @@ const LINES: &[&[u8]] = &[b"-----BEGIN AGE ENCRYPTED FILE-----", b"$ANSIBLE_VAUL
 const SALTED: &[u8] = b"Salted__";
 const SALTED_BYTES: usize = 16;
 
-/// A reader that tells nothing but the finding.
-#[derive(Default)]
-pub(crate) struct Sealed {
-    head: Vec<u8>,
-    is_over: bool,
-}
-
-impl Sealed {
-    fn judge(&mut self, outbox: &mut Outbox) {
-        self.is_over = true;
-        if is_sealed(&self.head) {
-            outbox.finding(Class::Encrypted, "Heuristics.Encrypted.File", 0);
-        }
-    }
-}
-
-impl Reader for Sealed {
-    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        let taken = input.len().min(HEAD_BYTES.saturating_sub(self.head.len()));
-        self.head.extend_from_slice(&input[..taken]);
-        if self.head.len() >= HEAD_BYTES {
-            self.judge(outbox);
-        }
-        taken
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        if !self.is_over {
-            self.judge(outbox);
-        }
-        Ended::Done
-    }
+/// The reader of such files.
+pub(crate) fn reader() -> ByHead {
+    let (class, name) = (Class::Encrypted, "Heuristics.Encrypted.File");
+    ByHead::new(Mark { head_bytes: HEAD_BYTES, is_in: is_sealed, class, name })
 }
 
 fn is_sealed(head: &[u8]) -> bool {
-    let begins = |&(at, magic): &(usize, &[u8])| head.get(at..).is_some_and(|from| from.starts_with(magic));
     let text = head.trim_ascii_start();
-    MAGIC.iter().any(begins)
+    has_magic(head, MAGIC)
         || LINES.iter().any(|line| text.starts_with(line))
         || head.starts_with(SALTED) && head.len() > SALTED_BYTES
 }
 
 #[cfg(test)]
 mod tests {
-    use stream::law;
-
+    use super::super::by_head::tests;
     use super::*;
-    use crate::frame::reader::Reading;
 
     fn is_told(head: &[u8]) -> bool {
-        law::holds(|| Reading::new(Sealed::default()), head);
-        let told = law::tell(Reading::new(Sealed::default()), head);
-        told.iter().any(|told| matches!(told, law::Told::Note(stream::Note::Finding(_))))
+        tests::is_told(reader, head)
     }
 
     #[test]

@@ -6,10 +6,10 @@
 //!
 //! Bounds: [`HEAD_BYTES`]. Left out: such files after or within others.
 
-use stream::{Class, ReadAt};
+use stream::Class;
 
+use super::by_head::{ByHead, Mark, has_magic};
 use crate::frame::codec::le16;
-use crate::frame::reader::{Ended, Outbox, Reader};
 
 /// Bytes that are looked at.
 const HEAD_BYTES: usize = 1028;
@@ -29,47 +29,14 @@ const CERTAIN: &[(usize, &[u8])] = &[
     (1024, b"\xe2\xe1\xf5\xe0"),
 ];
 
-/// A reader that tells nothing but the finding.
-#[derive(Default)]
-pub(crate) struct Unopened {
-    head: Vec<u8>,
-    is_over: bool,
-}
-
-impl Unopened {
-    fn judge(&mut self, outbox: &mut Outbox) {
-        self.is_over = true;
-        if is_unopened(&self.head) {
-            outbox.finding(Class::Limit, "Heuristics.Limits.Exceeded.Unopened", 0);
-        }
-    }
-}
-
-impl Reader for Unopened {
-    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        let taken = input.len().min(HEAD_BYTES.saturating_sub(self.head.len()));
-        self.head.extend_from_slice(&input[..taken]);
-        if self.head.len() >= HEAD_BYTES {
-            self.judge(outbox);
-        }
-        taken
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        if !self.is_over {
-            self.judge(outbox);
-        }
-        Ended::Done
-    }
+/// The reader of such files.
+pub(crate) fn reader() -> ByHead {
+    let (class, name) = (Class::Limit, "Heuristics.Limits.Exceeded.Unopened");
+    ByHead::new(Mark { head_bytes: HEAD_BYTES, is_in: is_unopened, class, name })
 }
 
 fn is_unopened(head: &[u8]) -> bool {
-    let begins = |&(at, magic): &(usize, &[u8])| head.get(at..).is_some_and(|from| from.starts_with(magic));
-    CERTAIN.iter().any(begins) || is_squashfs(head)
+    has_magic(head, CERTAIN) || is_squashfs(head)
 }
 
 /// Magic of either byte order, and versions that were in use.
@@ -81,15 +48,11 @@ fn is_squashfs(head: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stream::law;
-
+    use super::super::by_head::tests;
     use super::*;
-    use crate::frame::reader::Reading;
 
     fn is_told(head: &[u8]) -> bool {
-        law::holds(|| Reading::new(Unopened::default()), head);
-        let told = law::tell(Reading::new(Unopened::default()), head);
-        told.iter().any(|told| matches!(told, law::Told::Note(stream::Note::Finding(_))))
+        tests::is_told(reader, head)
     }
 
     fn at(at: usize, magic: &[u8]) -> Vec<u8> {
