@@ -107,7 +107,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// Takes so many bytes more, if none of the bounds is reached. Returns how many the store has to have free: all that are in
-    /// flight; of an owner who has little, these and the last of the room.
+    /// flight; of an owner who has little, no more than that and the last of the room.
     pub fn take(&mut self, bytes: u64) -> Result<u64, Error> {
         let Bounds { of_one, of_all, last } = self.of.bounds;
         let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +115,8 @@ impl Held {
         let fullest = self.owners.iter().map(of).max().unwrap_or(0);
         let own = fullest.max(self.bytes).saturating_add(bytes);
         let has_little = own <= LITTLE_BYTES.min(of_one);
-        if own > of_one || !has_little && taken.bytes.saturating_add(bytes) > of_all {
+        let exceeds_all = taken.bytes.saturating_add(bytes) > of_all;
+        if fullest.saturating_add(bytes) > of_one || exceeds_all && !has_little {
             return Err(Error::Full);
         }
         for owner in &self.owners {
@@ -123,7 +124,8 @@ impl Held {
         }
         taken.bytes += bytes;
         self.bytes += bytes;
-        Ok(if has_little { own.saturating_add(last) } else { taken.bytes })
+        let with_little = if has_little { own.saturating_add(last) } else { u64::MAX };
+        Ok(taken.bytes.min(with_little))
     }
 }
 

@@ -262,6 +262,7 @@ fn responses_that_could_be_read_in_two_ways_are_refused() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", Refusal::TransferCoding),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nab", Refusal::Incomplete),
         ("HTTP/1.1 200 OK\r\n folded: x\r\n\r\n", Refusal::FieldFolded),
+        ("HTTP/1.1 200 OK\r\nX: y\r\n Transfer-Encoding: chunked\r\n\r\n", Refusal::FieldFolded),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", Refusal::Length),
         ("HTTP/1.1 200 OK\nContent-Length: 1\n\n", Refusal::BareNewline),
         ("HTTP/1.1 20 OK\r\n\r\n", Refusal::StartLine),

@@ -22,7 +22,7 @@ fn length(length: usize) -> [u8; 2] {
 /// A fragment of IPv4.
 fn part4(number: u8, offset: usize, has_more: bool, content: &[u8]) -> Vec<u8> {
     let total = length(20 + content.len());
-    let place = length(offset / 8 | usize::from(has_more) << 13);
+    let place = length((offset / 8) | (usize::from(has_more) << 13));
     let head = [0x45, 0, total[0], total[1], 0, number, place[0], place[1], 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     [&head[..], content].concat()
 }

@@ -556,7 +556,7 @@ pub struct SpamCheck {
     /// Timeout of all look-ups for one mail; an unanswered list counts as not listing.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     pub timeout: u64,
-    /// Check as the server of this configuration does, with its rules, ledger, resolvers and required score ([spam], [dns]), but
+    /// Check as the server of this configuration does, with its rules, ledger, resolvers and required score (`[spam]`, `[dns]`), but
     /// for what other options say.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,

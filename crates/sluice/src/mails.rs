@@ -143,9 +143,9 @@ mod tests {
             ("plain/a", "A: b\n\n"),
             ("maildir/cur/1:2,S", "A: b\n\n1"),
             ("maildir/.Sub/cur/2", "A: b\n\n"),
-            ("box", "From a\nA: b\n\nx\n\nFrom b\nA: b\n\n>From y\n\nFrom c\nlong long long\n"),
+            ("box", "From a\nA: b\n\nx\n\nFrom b DATE\nA: b\n\n>From y\n\nFrom c DATE\nlong long long\n"),
         ] {
-            fs::write(at(name), text).unwrap();
+            fs::write(at(name), text.replace("DATE", "Mon Feb  3 10:00:00 2020")).unwrap();
         }
         let list = |paths: &[&str], is_mbox| {
             let paths: Vec<PathBuf> = paths.iter().map(|path| at(path)).collect();

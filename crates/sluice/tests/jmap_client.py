@@ -55,7 +55,7 @@ print("sent", bool(sent[1].created["send"].id), "draft gone", sent[2].destroyed 
 
 
 def vacation(method, data):
-    call = CustomMethod(data=data)
+    call = CustomMethod(data={"accountId": client.account_id, **data})
     call.jmap_method, call.using = method, {"urn:ietf:params:jmap:vacationresponse"}
     return ask(call)[0].data
 

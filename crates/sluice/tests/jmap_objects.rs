@@ -134,7 +134,7 @@ fn refusals_name_what_is_at_fault() {
     let wrong = refused(json!({ "receivedAt": "2020-01-01T00:00:00+01:00" }));
     assert_eq!(wrong, json!({ "type": "invalidProperties", "properties": ["receivedAt"] }));
     let sort = vec![json!({ "property": "subject" }); 17];
-    assert_eq!(ann.call(&[("Email/query", json!({ "sort": sort }))]).remove(0)["type"], "unsupportedSort");
+    assert_eq!(ann.replies(&[("Email/query", json!({ "sort": sort }))])[0][1]["type"], "unsupportedSort");
 }
 
 #[test]

@@ -67,6 +67,9 @@ pub fn learn(folder: &Path, args: &[&str]) -> Value {
     serde_json::from_str(&text(&output)).unwrap()
 }
 
+/// The line that begins a mail of an mbox.
+const FROM: &str = "From x Mon Feb  3 10:00:00 2020\n";
+
 #[test]
 fn mails_are_learned_once_corrected_forgotten_and_told_of() {
     let folder = site("", 3);
@@ -99,7 +102,7 @@ fn mails_come_from_mailboxes_and_the_standard_input_and_what_is_missing_is_told(
     let one = fs::read_to_string(folder.join("spam/0000")).unwrap();
     let two = fs::read_to_string(folder.join("spam/0001")).unwrap();
     let args = ["learn", "--ledger", "ledger", "--rules", "rules", "spam"];
-    let output = sluice(folder, &[&args[..], &["--mbox"]].concat(), format!("From x\n{one}\nFrom y\n{two}").as_bytes());
+    let output = sluice(folder, &[&args[..], &["--mbox"]].concat(), format!("{FROM}{one}\n{FROM}{two}").as_bytes());
     assert_eq!(text(&output), "2 learned\n");
     assert_eq!(text(&sluice(folder, &args, one.as_bytes())), "0 learned, 1 known\n");
     let output = sluice(folder, &[&args[..], &["none", "ham/0000"]].concat(), b"");
@@ -522,7 +525,7 @@ fn many_mails_are_learned_both_ways_and_old_words_forgotten() {
     for number in 0..count {
         let is_spam = number % 2 == 0;
         let mail = mutant(number, new, if is_spam { &spam } else { &ham }, &mut dice);
-        boxes[usize::from(is_spam)].push_str(&format!("From x\n{mail}\n"));
+        boxes[usize::from(is_spam)].push_str(&format!("{FROM}{mail}\n"));
     }
     let args = ["learn", "--ledger", "ledger", "--rules", "rules", "--json"];
     let run = |more: &[&str], input: &[u8]| -> Value {
@@ -549,9 +552,8 @@ fn many_mails_are_learned_both_ways_and_old_words_forgotten() {
     let exported = sluice(folder, &[&args[..], &["export"]].concat(), b"").stdout;
     assert_eq!(run(&["--user", "other", "import", "-"], &exported)["words"], before["words"]);
     // What was wrong is corrected, and back.
-    let part: String = boxes[0].split_inclusive("From x\n").take(50).collect();
-    let corrected =
-        run(&["spam", "--mbox"], part.trim_end_matches("From x\n").as_bytes())["corrected"].as_u64().unwrap();
+    let part: String = boxes[0].split_inclusive(FROM).take(50).collect();
+    let corrected = run(&["spam", "--mbox"], part.trim_end_matches(FROM).as_bytes())["corrected"].as_u64().unwrap();
     assert!(corrected >= 48, "{corrected}");
     assert_eq!(run(&["ham", "--mbox"], boxes[0].as_bytes())["corrected"], corrected);
     let after = run(&["stat"], b"");

@@ -127,7 +127,8 @@ fn mailboxes_of_others_come_in_with_their_flags_and_dates() {
     assert_eq!(text(&run(&volume, "import", &["--account", "ann", source.to_str().unwrap()])), "2 messages\n");
     let rows: Vec<Value> = text(&run(&volume, "ls", &["--json", "ann", "INBOX"]))
         .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|row| row["uid"].is_u64())
         .collect();
     assert_eq!(rows.iter().map(|row| row["date"].as_i64()).collect::<Vec<_>>(), [Some(1_580_724_000); 2], "{rows:?}");
     let listed = text(&run(&volume, "ls", &["ann", "INBOX"]));

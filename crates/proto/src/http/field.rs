@@ -53,10 +53,12 @@ impl Fields {
     }
 
     /// Parses a line of a response: blanks before its colon are taken away, and a fold is a blank, which in a request are refused
-    /// (RFC 9112, sections 5.1 and 5.2).
+    /// (RFC 9112, sections 5.1 and 5.2). A fold that others take for a field is refused here, too.
     pub(super) fn push_response_line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         if line.first().is_some_and(|&byte| matches!(byte, b' ' | b'\t')) && !self.is_empty() {
-            return self.extend_last(trim(line));
+            let more = trim(line);
+            let name = more.iter().take_while(|&&byte| is_token(byte)).count();
+            return if more.get(name) == Some(&b':') { Err(Refusal::FieldFolded) } else { self.extend_last(more) };
         }
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let (name, rest) = line.split_at(colon);
