@@ -390,8 +390,10 @@ fn attach_beneath(point: &Path, words: &[(&str, String)], flags: MountFlags) -> 
 
 /// Whether what is mounted there has no process any more.
 fn is_stale(point: &Path) -> bool {
-    // The attributes of before are remembered for a while, also without the process: this asks it.
-    rustix::fs::statvfs(point).is_err_and(|error| error == Errno::NOTCONN)
+    // The attributes of before are remembered for a while, also without the process: this asks it. A question that the process has left
+    // unanswered was aborted.
+    let gone = [Errno::NOTCONN, Errno::CONNABORTED];
+    rustix::fs::statvfs(point).is_err_and(|error| gone.contains(&error))
 }
 
 /// The folder at a path; or if what is mounted there has no process any more, the folder below that. Where the kernel does not
@@ -402,7 +404,14 @@ fn is_stale(point: &Path) -> bool {
 pub fn bare(path: &Path) -> io::Result<OwnedFd> {
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = path.canonicalize()?;
-    let (true, Some(parent), Some(name)) = (is_stale(&path), path.parent(), path.file_name()) else {
+    if !is_stale(&path) {
+        let opened = open(&path, folder, Mode::empty())?;
+        // Its process may have ended meanwhile.
+        if !is_stale(&path) {
+            return Ok(opened);
+        }
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(open(&path, folder, Mode::empty())?);
     };
     // What is above, without what is mounted in it.
