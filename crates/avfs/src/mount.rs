@@ -51,8 +51,8 @@ const SAVED_EVERY: Duration = Duration::from_secs(30);
 
 /// Options of a mount.
 pub struct Options {
-    /// The folder below.
-    pub source: PathBuf,
+    /// The folder below, as [`bare`] opens it: what `confine` allows has to be this one.
+    pub source: OwnedFd,
     /// Where it is mounted; that may be the same folder.
     pub point: PathBuf,
     /// Threads that wait for inspections; others answer the kernel.
@@ -93,10 +93,9 @@ impl End {
 /// # Errors
 /// When it cannot be mounted: there has to be `/dev/fuse`, and the right to mount.
 pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Send + 'static) -> io::Result<Mounted> {
-    let Options { source, point, threads, held_max, known_max, settings, rescan } = options;
+    let Options { source: root, point, threads, held_max, known_max, settings, rescan } = options;
     raise_limit();
     let point = point.canonicalize()?;
-    let root = bare(&source)?;
     // Below a mount that is replaced, paths begin elsewhere.
     let source = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd()))?;
     let staging = openat(&root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;

@@ -206,7 +206,7 @@ impl Mount {
                 .then(|| open("evidence"))
                 .flatten(),
         };
-        let (source, point) = (self.source.clone(), self.point.clone());
+        let (source, point) = (avfs::bare(&self.source).expect("the folder"), self.point.clone());
         let options = Options {
             source,
             point,

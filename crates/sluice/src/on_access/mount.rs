@@ -7,6 +7,7 @@
 //! ```
 //! The first thread keeps its rights: it waits for signals, takes over new signatures, and unmounts.
 
+use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
 use avfs::{Judge, Mode, Mounted, OnInfected, Rescan, Rules, Settings, Words};
@@ -57,7 +58,7 @@ fn mounted(args: &Mount, rules: Rules, loaded: &Loaded) -> Result<Mounted, Failu
     let source = avfs::bare(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
     let source = Held::at(source, &args.source);
     let options = avfs::Options {
-        source: args.source.clone(),
+        source: source.as_fd().try_clone_to_owned()?,
         point: args.point.clone(),
         threads: if args.threads == 0 { threads() } else { args.threads },
         held_max: None,
