@@ -20,3 +20,20 @@ mod yara_matches;
 mod yara_random;
 mod yara_real;
 mod yara_verdicts;
+
+/// A text of a table of verdicts, in which control characters and backslashes are written as in Rust, `\1` among them.
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut all = text.chars();
+    while let Some(next) = all.next() {
+        out.push(match (next, if next == '\\' { all.next() } else { None }) {
+            ('\\', Some('n')) => '\n',
+            ('\\', Some('r')) => '\r',
+            ('\\', Some('t')) => '\t',
+            ('\\', Some('v')) => '\x0b',
+            ('\\', Some('1')) => '\x01',
+            (next, _) => next,
+        });
+    }
+    out
+}

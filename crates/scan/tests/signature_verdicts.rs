@@ -13,21 +13,6 @@ use stream::{Event, FileType, Fuel, Nothing, Stage, Window, law};
 
 const VERDICTS: &str = include_str!("signature_verdicts.txt");
 
-fn unescaped(text: &str) -> String {
-    let mut out = String::new();
-    let mut all = text.chars();
-    while let Some(next) = all.next() {
-        out.push(match (next, if next == '\\' { all.next() } else { None }) {
-            ('\\', Some('n')) => '\n',
-            ('\\', Some('r')) => '\r',
-            ('\\', Some('t')) => '\t',
-            ('\\', Some('v')) => '\x0b',
-            (next, _) => next,
-        });
-    }
-    out
-}
-
 fn verdict(files: &[(&str, String)], contents: &[Vec<u8>]) -> (String, String) {
     let mut builder = Builder::new();
     let mut files: Vec<_> = files.iter().enumerate().collect();
@@ -76,7 +61,7 @@ fn verdicts_are_those_of_clamscan() {
         let wanted = wanted.split_once(" ~ ").map_or(wanted, |(_, ours)| ours);
         let files: Vec<_> = fields
             .filter_map(|file| file.split_once(' '))
-            .map(|(extension, text)| (extension, unescaped(text)))
+            .map(|(extension, text)| (extension, crate::unescaped(text)))
             .collect();
         let (ours, reason) = verdict(&files, &contents);
         if ours != wanted && (wanted != "!" || reason.is_empty()) {

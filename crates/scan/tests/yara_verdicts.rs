@@ -11,21 +11,7 @@ use scan::Builder;
 const VERDICTS: &str = include_str!("yara_verdicts.txt");
 
 fn lines() -> impl Iterator<Item = (&'static str, String)> {
-    VERDICTS.lines().filter_map(|line| line.split_once(' ')).map(|(verdict, rules)| (verdict, unescaped(rules)))
-}
-
-fn unescaped(text: &str) -> String {
-    let mut out = String::new();
-    let mut all = text.chars();
-    while let Some(next) = all.next() {
-        out.push(match (next, if next == '\\' { all.next() } else { None }) {
-            ('\\', Some('n')) => '\n',
-            ('\\', Some('t')) => '\t',
-            ('\\', Some('1')) => '\x01',
-            (next, _) => next,
-        });
-    }
-    out
+    VERDICTS.lines().filter_map(|line| line.split_once(' ')).map(|(verdict, rules)| (verdict, crate::unescaped(rules)))
 }
 
 /// The reasons to refuse.
