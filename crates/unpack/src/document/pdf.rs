@@ -12,7 +12,7 @@
 //!
 //! What is wrong with streams is told at the end, for in an encrypted document it would be no fault.
 //!
-//! Bounds: one object's facts, one chain of filters, what is kept, [`KNOWN_MAX`] small objects and names of files.
+//! Bounds: one object's facts, one chain of filters, what is kept, small objects and names of files ([`known`]).
 //!
 //! Left out: contents of pages, fonts and pictures are told as the bytes that they are. Documents that want
 //! another password or another security handler are told raw with `Heuristics.Encrypted.Pdf`.
@@ -29,7 +29,6 @@ pub(crate) mod cipher;
 mod conclusion;
 mod data;
 mod extent;
-mod files;
 mod filter;
 mod known;
 mod layer;
@@ -37,6 +36,7 @@ mod lexer;
 mod lzw;
 mod mark;
 mod object;
+mod objects;
 mod predictor;
 mod run_length;
 mod security;

@@ -1,6 +1,6 @@
 //! Kept parts of a document, and the parts of them that are read again at the end.
 //!
-//! Bounds: [`PASSAGES_MAX`] passages besides the whole document, each shorter than what is kept.
+//! Bounds: [`PASSAGES_MAX`] passages besides the whole document; [`REREAD_MAX`] times what may be kept is read.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,11 @@ use stream::{Limits, ReadAt};
 use super::object::Object;
 use crate::frame::reader::Outbox;
 
-/// Maximum number of passages to read again. Each may be as long as the kept bytes, so they are few.
-const PASSAGES_MAX: usize = 16;
+/// Maximum number of passages to read again: documents have hundreds of pictures whose parameters come later.
+const PASSAGES_MAX: usize = 1_024;
+
+/// Passages may lie within one another. Together they are at most so many times as long as what may be kept.
+const REREAD_MAX: u64 = 4;
 
 /// Passages of the input that are kept, and read again at the end.
 pub(super) struct Again {
@@ -20,10 +23,13 @@ pub(super) struct Again {
     /// Where the rest that is kept begins.
     tail: Option<u64>,
     needed: bool,
+    /// Whether a stream showed that the document is not encrypted.
+    is_plain: bool,
     /// Where something that looks like an object began in a string or comment.
     hidden: Option<u64>,
     passages: VecDeque<Passage>,
     passages_seen: usize,
+    reread: u64,
     reading: Option<Passage>,
     missed: Option<u64>,
 }
@@ -43,9 +49,11 @@ impl Again {
             head: 0,
             tail: None,
             needed: false,
+            is_plain: false,
             hidden: None,
             passages: VecDeque::new(),
             passages_seen: 0,
+            reread: 0,
             reading: None,
             missed: None,
         }
@@ -66,8 +74,25 @@ impl Again {
         self.needed |= self.head > 0 && self.tail.is_none() && !self.is_reading();
     }
 
-    /// Requests the input after `at`, its current place, if it is needed. Returns whether it did.
+    /// A stream has been read that would have been another in an encrypted document.
+    pub fn shows_plain(&mut self) {
+        self.is_plain = true;
+    }
+
+    /// How many of `count` bytes at `at` may be read before [`Again::keep`] has to be asked.
+    pub fn before_head(&self, at: u64, count: usize) -> usize {
+        match usize::try_from(self.head.saturating_sub(at)) {
+            Ok(left) if left > 0 && !self.is_plain => count.min(left),
+            _ => count,
+        }
+    }
+
+    /// Requests the input after `at`, its current place, if it is needed: at the end of the head it is where the document
+    /// may be encrypted, for all that is known. Returns whether it did.
     pub fn keep(&mut self, at: u64, outbox: &mut Outbox) -> bool {
+        if at >= self.head && !self.is_plain {
+            self.need();
+        }
         if !std::mem::take(&mut self.needed) {
             return false;
         }
@@ -128,7 +153,9 @@ impl Again {
     pub fn read(&mut self, kept: &dyn ReadAt, at: u64, piece: &mut [u8]) -> usize {
         let Some(passage) = &self.reading else { return 0 };
         let left = passage.end.saturating_sub(at).min(piece.len() as u64) as usize;
-        let count = kept.read_at(at, &mut piece[..left]);
+        let allowed = self.reread < self.bytes_max.saturating_mul(REREAD_MAX);
+        let count = if allowed { kept.read_at(at, &mut piece[..left]) } else { 0 };
+        self.reread += count as u64;
         if count == 0 && left > 0 {
             self.missed = self.missed.or(Some(at));
         }

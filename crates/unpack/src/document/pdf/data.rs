@@ -5,24 +5,37 @@ use stream::{Class, Kind};
 use super::again::Passage;
 use super::cipher::Cipher;
 use super::extent::{Extent, Part};
-use super::files::Files;
 use super::filter::{Chain, Filter, Turn};
 use super::known::Known;
 use super::object::{Object, Type};
+use super::objects::Objects;
 use super::security::Method;
 use super::{OBJECTS, Pdf, State};
 use super::{layer, lexer};
 use crate::frame::reader::Outbox;
 
+/// A picture's first bytes, which tell it from an encrypted one.
+const SIGN_BYTES: usize = 3;
+
+/// First bytes of a JPEG picture.
+const JPEG: &[u8] = &[0xff, 0xd8, 0xff];
+
+/// Data that filters cannot undo without a fault if they are encrypted: such a stream is long, or has its end.
+const PLAIN_BYTES: u64 = 4_096;
+
 /// A stream that is being read.
 pub(super) struct Data {
     pub(super) start: u64,
+    /// The first bytes, up to [`SIGN_BYTES`].
+    pub(super) sign: Vec<u8>,
+    /// Whether it is encrypted in an encrypted document, and filters would find a fault then.
+    pub(super) is_strict: bool,
     pub(super) chain: Chain,
     pub(super) extent: Extent,
     /// Object to open; taken when it is opened.
     pub(super) opening: Option<stream::Object>,
-    /// Looks for names of files in an object stream.
-    pub(super) files: Option<Files>,
+    /// Reads an object stream for facts.
+    pub(super) objects: Option<Objects>,
 }
 
 /// Where the bytes of the string go.
@@ -79,9 +92,13 @@ impl Pdf {
         };
         let raw_offset = (chain.is_empty() && !self.again.is_reading()).then_some(start);
         let opening = stream::Object { kind: Kind::Member, name, media_type, raw_offset, ..Default::default() };
-        let files = (object.type_ == Type::ObjectStream).then(Files::new);
+        let objects = (object.type_ == Type::ObjectStream).then(|| Objects::new(object.count));
         let extent = Extent::new(self.known.length(&object));
-        self.state = State::Data(Box::new(Data { start, chain, extent, opening: Some(opening), files }));
+        let never_sealed = matches!(object.type_, Type::CrossReference | Type::Metadata);
+        let is_strict = !never_sealed && filters.first().is_some_and(|filter| filter.is_strict());
+        let sign = Vec::with_capacity(SIGN_BYTES);
+        self.state =
+            State::Data(Box::new(Data { start, sign, is_strict, chain, extent, opening: Some(opening), objects }));
         self.object = Some(object);
         self.again.keep(start, outbox);
     }
@@ -89,6 +106,9 @@ impl Pdf {
     /// The stream's filters stand in an object that has not come: it is read again.
     fn unresolved(&mut self, object: &Object, start: u64) {
         if self.again.is_reading() {
+            if !self.known.is_full() {
+                return;
+            }
             return self.fault(Class::Limit, "Heuristics.Limits.Exceeded.PdfReference", start);
         }
         self.again.need();
@@ -128,11 +148,17 @@ impl Pdf {
     }
 
     fn take(&mut self, mut data: Box<Data>, input: &[u8], outbox: &mut Outbox) -> usize {
+        let input = &input[..self.again.before_head(self.at, input.len())];
         let turn = data.turn(input, false, outbox, &mut self.known);
         let Turn::Took(count) = turn else {
             self.end_data(data, outbox);
             return 0;
         };
+        let room = SIGN_BYTES - data.sign.len();
+        data.sign.extend_from_slice(&input[..count.min(room)]);
+        if data.sign == JPEG || data.is_strict && data.chain.has_decoded(PLAIN_BYTES) {
+            self.again.shows_plain();
+        }
         let had_end = data.extent.inner_end.is_some();
         data.extent.advance(&input[..count]);
         if !had_end && data.extent.inner_end.is_some() {
@@ -160,6 +186,9 @@ impl Pdf {
     }
 
     fn end_data(&mut self, data: Box<Data>, outbox: &mut Outbox) {
+        if data.is_strict && data.chain.has_decoded(0) {
+            self.again.shows_plain();
+        }
         let Data { start, chain, extent, opening, .. } = *data;
         if opening.is_none() {
             outbox.close();
@@ -189,15 +218,15 @@ impl Pdf {
 }
 
 impl Data {
-    /// Lets the filters work; what they tell of an object stream is searched for names of files.
+    /// Lets the filters work; what they tell of an object stream is read for facts.
     pub(super) fn turn(&mut self, input: &[u8], last: bool, outbox: &mut Outbox, known: &mut Known) -> Turn {
         if !input.is_empty() {
             self.opening.take().into_iter().for_each(|object| outbox.open(object));
         }
         let before = outbox.content_bytes();
         let turn = self.chain.turn(input, last, outbox);
-        if let Some(files) = &mut self.files {
-            files.read(outbox.last_content(outbox.content_bytes() - before), known);
+        if let Some(objects) = &mut self.objects {
+            objects.read(outbox.last_content(outbox.content_bytes() - before), known);
         }
         turn
     }

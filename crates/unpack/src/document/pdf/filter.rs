@@ -55,6 +55,16 @@ impl Filter {
         }
     }
 
+    /// Whether its parameters change what comes out, of those that are undone.
+    pub fn has_parameters(self) -> bool {
+        matches!(self, Filter::Flate | Filter::Lzw | Filter::Crypt)
+    }
+
+    /// Whether it finds a fault in what is encrypted.
+    pub fn is_strict(self) -> bool {
+        matches!(self, Filter::Flate | Filter::AsciiHex | Filter::Ascii85)
+    }
+
     /// Returns whether a stream with this filter may begin with `byte`; otherwise it is probably encrypted.
     pub fn may_begin_with(filter: Option<Filter>, byte: u8) -> bool {
         match filter {
@@ -152,6 +162,11 @@ impl Chain {
     /// Returns whether content is emitted raw.
     pub fn is_empty(&self) -> bool {
         self.layers.is_empty()
+    }
+
+    /// Returns whether more than `bytes` were read without a fault.
+    pub fn has_decoded(&self, bytes: u64) -> bool {
+        self.fault.is_none() && self.taken > bytes
     }
 
     /// The first fault.

@@ -1,22 +1,30 @@
 //! Facts of a document so far that decide how other objects are read.
 //!
-//! Bounds: [`KNOWN_MAX`] small objects and as many file names.
+//! Bounds: [`SMALL_MAX`] small objects, [`NAMES_MAX`] file names.
 
 use std::collections::BTreeMap;
 
 use super::cipher::Cipher;
-use super::filter::Filter;
+use super::filter::{FILTERS_MAX, Filter};
 use super::layer::Parameters;
-use super::object::{Length, Object, Type};
+use super::object::{Length, Object, Reference, Type};
 use super::security::{FileKey, Locked, Security};
 
-/// Small objects, and names of files, that are remembered.
-pub(super) const KNOWN_MAX: usize = 512;
+/// Small objects that are remembered.
+const SMALL_MAX: usize = 2_048;
+
+/// References to references that are followed.
+const ALIASES_MAX: usize = 8;
+
+/// Names of files that are remembered.
+const NAMES_MAX: usize = 512;
 
 /// Facts by number of object.
 #[derive(Default)]
 pub(super) struct Known {
     small: BTreeMap<u64, Small>,
+    /// Whether there were more of them.
+    is_full: bool,
     names: BTreeMap<u64, Name>,
     identifier: Vec<u8>,
     /// Whether a trailer says that the document is encrypted.
@@ -36,6 +44,7 @@ struct Small {
     length: Option<u64>,
     filters: Vec<Filter>,
     parameters: Vec<Parameters>,
+    alias: Option<u64>,
 }
 
 impl Known {
@@ -52,24 +61,33 @@ impl Known {
         self.small(object);
     }
 
-    fn small(&mut self, object: Object) {
+    /// The same for an object that may be one that others refer to, and nothing else.
+    pub fn small(&mut self, object: Object) {
         let length = match object.length {
             Some(Length::Bytes(bytes)) if !object.is_dictionary => Some(bytes),
             _ => None,
         };
         let is_small = match object.is_dictionary {
             true => object.filters.is_empty() && !object.parameters.is_empty(),
-            false => length.is_some() || !object.filters.is_empty() || !object.parameters.is_empty(),
+            false => {
+                length.is_some()
+                    || object.alias.is_some()
+                    || !object.filters.is_empty()
+                    || !object.parameters.is_empty()
+            }
         };
-        if let Some((number, _)) = object.id.filter(|_| is_small && self.small.len() < KNOWN_MAX) {
-            let Object { filters, parameters, .. } = object;
-            self.small.insert(number, Small { length, filters, parameters });
+        let Some((number, _)) = object.id.filter(|_| is_small) else { return };
+        if self.small.len() == SMALL_MAX {
+            self.is_full = true;
+        } else {
+            let Object { filters, parameters, alias, .. } = object;
+            self.small.insert(number, Small { length, filters, parameters, alias });
         }
     }
 
     /// A file specification, in the object `id`, names the stream in this object.
     pub fn name(&mut self, number: u64, name: &[u8], id: Option<(u64, u64)>) {
-        if !name.is_empty() && self.names.len() < KNOWN_MAX {
+        if !name.is_empty() && self.names.len() < NAMES_MAX {
             self.names.insert(number, Name { bytes: name.into(), id });
         }
     }
@@ -86,28 +104,74 @@ impl Known {
 
     /// The filters of a stream, as far as they are known.
     pub fn filters(&self, object: &Object) -> Vec<Filter> {
-        let referred = object.filter_reference.and_then(|number| self.small.get(&number));
-        referred.map_or(&object.filters, |small| &small.filters).clone()
+        let mut filters = object.filters.clone();
+        for (element, small) in self.referred(&object.filter_references) {
+            match element {
+                None => filters.clone_from(&small.filters),
+                Some(index) => {
+                    let index = index.min(filters.len());
+                    filters.splice(index..index, small.filters.first().copied());
+                }
+            }
+        }
+        filters
     }
 
     /// Their parameters, as far as they are known.
     pub fn parameters(&self, object: &Object) -> Vec<Parameters> {
-        let referred = object.parameter_reference.and_then(|number| self.small.get(&number));
-        referred.map_or(&object.parameters, |small| &small.parameters).clone()
+        let mut parameters = object.parameters.clone();
+        for (element, small) in self.referred(&object.parameter_references) {
+            match element.map(|index| index.min(FILTERS_MAX)) {
+                None => parameters.clone_from(&small.parameters),
+                Some(index) => {
+                    let length = parameters.len().max(index + 1);
+                    parameters.resize(length, Parameters::default());
+                    parameters[index] = small.parameters.first().copied().unwrap_or_default();
+                }
+            }
+        }
+        parameters
     }
 
     /// The length of a stream, if it is known.
     pub fn length(&self, object: &Object) -> Option<u64> {
         match object.length? {
             Length::Bytes(bytes) => Some(bytes),
-            Length::Reference(number) => self.small.get(&number)?.length,
+            Length::Reference(number) => self.get(number)?.length,
         }
+    }
+
+    fn referred<'k>(&'k self, references: &'k [Reference]) -> impl Iterator<Item = (Option<usize>, &'k Small)> {
+        references.iter().filter_map(|reference| Some((reference.element, self.get(reference.number)?)))
+    }
+
+    /// The small object with this number, or the one that it stands for.
+    fn get(&self, mut number: u64) -> Option<&Small> {
+        for _ in 0..ALIASES_MAX {
+            let small = self.small.get(&number)?;
+            let Some(alias) = small.alias else { return Some(small) };
+            number = alias;
+        }
+        None
     }
 
     /// Whether an object that is not known says how a stream is read.
     pub fn is_unresolved(&self, object: &Object) -> bool {
-        let references = [object.filter_reference, object.parameter_reference];
-        references.into_iter().flatten().any(|number| !self.small.contains_key(&number))
+        let is_unknown = |reference: &Reference| self.get(reference.number).is_none();
+        if object.filter_references.iter().any(is_unknown) {
+            return true;
+        }
+        let filters = self.filters(object);
+        let matters = |reference: &&Reference| match reference.element {
+            None => filters.iter().any(|filter| filter.has_parameters()),
+            Some(index) => filters.get(index).is_some_and(|filter| filter.has_parameters()),
+        };
+        object.parameter_references.iter().filter(matters).any(is_unknown)
+    }
+
+    /// Whether small objects were left out. Otherwise one that is not known is none, which is `null` (ISO 32000-2, 7.3.10).
+    pub fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Whether the document is encrypted.

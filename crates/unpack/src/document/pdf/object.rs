@@ -24,6 +24,8 @@ enum Key {
     None,
     Other,
     Length,
+    /// `N`: how many objects an object stream has.
+    Count,
     Filter,
     Parameters,
     Predictor,
@@ -58,6 +60,7 @@ impl Key {
     fn of(word: &[u8]) -> Key {
         match word {
             b"Length" => Key::Length,
+            b"N" => Key::Count,
             b"Filter" => Key::Filter,
             b"DecodeParms" | b"DP" => Key::Parameters,
             b"Predictor" => Key::Predictor,
@@ -109,6 +112,14 @@ pub(super) enum Length {
     Reference(u64),
 }
 
+/// A reference for all filters (or parameters) of a stream, or for one element of the array of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reference {
+    pub element: Option<usize>,
+    /// The number of the object.
+    pub number: u64,
+}
+
 /// Use of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
@@ -127,9 +138,13 @@ pub(super) struct Object {
     pub length: Option<Length>,
     pub filters: Vec<Filter>,
     pub parameters: Vec<Parameters>,
-    /// The object that holds the filters, or their parameters.
-    pub filter_reference: Option<u64>,
-    pub parameter_reference: Option<u64>,
+    /// Objects that hold filters, or their parameters.
+    pub filter_references: Vec<Reference>,
+    pub parameter_references: Vec<Reference>,
+    /// The object that this one, a mere reference, stands for.
+    pub alias: Option<u64>,
+    /// How many objects there are in it, as an object stream.
+    pub count: u64,
     /// The filters of an earlier entry.
     earlier_filters: Option<Vec<Filter>>,
     pub type_: Type,
@@ -173,6 +188,11 @@ impl Object {
     /// Whether readers could differ in the filters.
     pub fn has_two_filters(&self) -> bool {
         self.earlier_filters.as_ref().is_some_and(|earlier| *earlier != self.filters)
+    }
+
+    /// Whether a container is open.
+    pub fn is_open(&self) -> bool {
+        !self.stack.is_empty()
     }
 
     /// Whether a dictionary has been read to its end.
@@ -281,7 +301,7 @@ impl Object {
                 self.earlier_filters = Some(std::mem::take(&mut self.filters));
             }
             self.filter_entries += 1;
-            self.filter_reference = None;
+            self.filter_references.clear();
         }
     }
 
@@ -350,6 +370,7 @@ impl Object {
                 self.length = Some(Length::Bytes(value));
                 self.security.length = Some(value);
             }
+            Key::Count if depth == 1 => self.count = value,
             Key::Length if self.dictionary_key() == Key::Encrypt => self.security.length = Some(value),
             Key::Predictor if self.in_parameters() => self.parameters().predictor = value,
             Key::Colors if self.in_parameters() => self.parameters().colors = value,
@@ -382,15 +403,18 @@ impl Object {
         if let Some(array) = self.stack.last_mut().filter(|frame| !frame.is_dictionary) {
             array.index = array.index.saturating_sub(1);
         }
+        let array = self.stack.last().filter(|frame| !frame.is_dictionary);
+        let reference = Reference { element: array.map(|array| array.index.saturating_sub(1)), number };
         match self.key() {
             Key::Length if depth == 1 => self.length = Some(Length::Reference(number)),
             Key::Filter if depth <= 2 => {
                 if depth == 1 {
                     self.filter_entry();
                 }
-                self.filter_reference = Some(number);
+                refer(&mut self.filter_references, reference);
             }
-            Key::Parameters if depth <= 2 => self.parameter_reference = Some(number),
+            Key::Parameters if depth <= 2 => refer(&mut self.parameter_references, reference),
+            Key::None if depth == 0 && !self.is_dictionary => (self.length, self.alias) = (None, Some(number)),
             Key::Encrypt => self.encrypt = true,
             Key::File if self.dictionary_key() == Key::EmbeddedFile && self.embedded.len() < EMBEDDED_MAX => {
                 self.embedded.push(number);
@@ -420,6 +444,12 @@ impl Object {
             _ => {}
         }
         self.next();
+    }
+}
+
+fn refer(references: &mut Vec<Reference>, reference: Reference) {
+    if references.len() <= FILTERS_MAX {
+        references.push(reference);
     }
 }
 
