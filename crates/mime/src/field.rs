@@ -42,6 +42,20 @@ pub fn unfolded(value: &[u8]) -> Vec<u8> {
     text
 }
 
+/// The value of a field in one line: without its folds, with one blank for each run of blanks and tabs.
+pub fn one_line(value: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(value.len());
+    for &byte in value {
+        match byte {
+            b'\r' | b'\n' => {}
+            b' ' | b'\t' if text.last() == Some(&b' ') => {}
+            b'\t' => text.push(b' '),
+            _ => text.push(byte),
+        }
+    }
+    text
+}
+
 /// How many readings of one boundary parameter are kept.
 pub(crate) const BOUNDARIES_MAX: usize = 3;
 
@@ -196,6 +210,20 @@ mod tests {
 
     fn boundaries(value: &[u8]) -> Vec<Vec<u8>> {
         read(value).boundaries.iter().map(|b| b.to_vec()).collect()
+    }
+
+    #[test]
+    fn folds_are_left_out_and_runs_of_blanks_in_one_line_are_one() {
+        for (value, wanted, line) in [
+            (&b"a\r\n b"[..], &b"a b"[..], &b"a b"[..]),
+            (b"a\r\n\tb", b"a b", b"a b"),
+            (b"a\r\n \tb", b"a \tb", b"a b"),
+            (b"a \r\n  b\tc  d", b"a   b\tc  d", b"a b c d"),
+            (b"\r\n\t a\n \r\n", b"  a ", b" a "),
+            (b"=?utf-8?q?a=20=20b?=", b"=?utf-8?q?a=20=20b?=", b"=?utf-8?q?a=20=20b?="),
+        ] {
+            assert_eq!((&unfolded(value)[..], &one_line(value)[..]), (wanted, line), "{}", value.escape_ascii());
+        }
     }
 
     #[test]

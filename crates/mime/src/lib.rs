@@ -30,7 +30,7 @@ mod utf16;
 pub use decoder::Decoder;
 pub use embedded::{Embedded, announces_yenc};
 pub use field::value::{self, Value};
-pub use field::{bare as without_comments, text as header_text, unfolded};
+pub use field::{bare as without_comments, one_line, text as header_text, unfolded};
 pub use fuzz::{fuzz_decoder, fuzz_embedded, fuzz_parser};
 pub use parser::Parser;
 pub use recognise::looks_like_mail;

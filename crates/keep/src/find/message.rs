@@ -81,10 +81,7 @@ impl<'a, M: Messages> Message<'a, M> {
         match place {
             Place::Field(name) => self.field_holds(name, text),
             Place::Body => self.body_holds(text, self.header().len()),
-            Place::Anywhere => {
-                let decoded = mime::header_text(&mime::unfolded(self.header()), usize::MAX);
-                text_holds(&decoded, text) || self.body_holds(text, 0)
-            }
+            Place::Anywhere => value_holds(&mime::unfolded(self.header()), text) || self.body_holds(text, 0),
         }
     }
 
@@ -106,10 +103,8 @@ impl<'a, M: Messages> Message<'a, M> {
     }
 
     fn field_holds(&self, name: &[u8], text: &[u8]) -> bool {
-        self.field(name).any(|value| {
-            let decoded = mime::header_text(&value, usize::MAX);
-            text_holds(&decoded, text) || (is_of_addresses(name) && an_address_holds(&value, text))
-        })
+        self.field(name)
+            .any(|value| value_holds(&value, text) || (is_of_addresses(name) && an_address_holds(&value, text)))
     }
 
     fn body_holds(&self, text: &[u8], from: usize) -> bool {
@@ -155,6 +150,14 @@ impl<'a, M: Messages> Message<'a, M> {
     }
 }
 
+/// Whether an unfolded value holds a text, as it stands or in one line.
+fn value_holds(value: &[u8], text: &[u8]) -> bool {
+    let holds = |value: &[u8]| text_holds(&mime::header_text(value, usize::MAX), text);
+    let is_blank = |byte: &u8| b" \t".contains(byte);
+    let is_spread = value.contains(&b'\t') || value.windows(2).any(|pair| pair.iter().all(is_blank));
+    holds(value) || (is_spread && holds(&mime::one_line(value)))
+}
+
 /// Whether a transfer coding, a charset or the tags of a page may hide a text from those who read bytes.
 fn may_hide(mail: &[u8]) -> bool {
     ["base64", "quoted-printable", "charset", "text/html"].iter().any(|word| holds(mail, word.as_bytes()))
@@ -177,6 +180,15 @@ fn words_of_page(page: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_found_whatever_blanks_part_them() {
+        for value in [&b"two \tmixed"[..], b"two  mixed", b"two\tmixed", b"two mixed", b"=?utf-8?q?two?=  mixed"] {
+            assert!(value_holds(value, b"TWO mixed"), "{}", value.escape_ascii());
+        }
+        assert!(value_holds(b"two  mixed", b"two  mixed") && value_holds(b"two\tmixed", b"two\tmixed"));
+        assert!(!value_holds(b"twomixed", b"two mixed") && !value_holds(b"=?utf-8?q?two=20=20mixed?=", b"two mixed"));
+    }
 
     #[test]
     fn addresses_are_found_whatever_stands_between_their_parts() {
