@@ -1,7 +1,8 @@
 //! Lists of addresses (RFC 5322, section 3.4), read as leniently as mail programs write them: quotes, comments in comments,
 //! groups, source routes. Values come unfolded or not. The store, Sieve and SEARCH read addresses here.
 //!
-//! Nothing fails; an address that the grammar does not have is emitted with [`Address::is_whole`] unset.
+//! Nothing fails; an address that the grammar does not have is emitted with [`Address::is_whole`] unset, and with as much of it as can
+//! be one: words in front of an `@` are a name, and the text behind a faulty place is left out.
 
 use alloc::vec::Vec;
 
@@ -21,12 +22,16 @@ pub enum Entry {
 pub struct Address {
     /// The display name without its quotes, or else the last comment.
     pub name: Option<Vec<u8>>,
-    /// Before the last `@` that is not quoted, without quotes.
+    /// The source route, `@a,@b`.
+    pub route: Option<Vec<u8>>,
+    /// Before the `@`, without quotes; empty if words stand before it that are no local part.
     pub local: Vec<u8>,
     /// Domain, after the `@`; empty without one.
     pub domain: Vec<u8>,
     /// Whether the grammar has such an address, with a local part and a domain.
     pub is_whole: bool,
+    /// Whether something was left out that would have been an address.
+    pub is_faulty: bool,
 }
 
 /// Reads a list, up to so many entries.
@@ -45,6 +50,10 @@ struct Reader<'a> {
     rest: &'a [u8],
     /// The text outside of angle brackets, with one blank between words.
     words: Vec<u8>,
+    /// The length of `words` before the first `@` among them.
+    before_at: Option<usize>,
+    /// The last of `words` is a quoted string.
+    after_quoted: bool,
     /// The same text, as an address.
     bare: Spec,
     angle: Option<Spec>,
@@ -58,25 +67,62 @@ struct Reader<'a> {
 #[derive(Default)]
 struct Spec {
     text: Vec<u8>,
-    /// Where its last `@` is.
+    /// Where its `@` is.
     at: Option<usize>,
-    after_blank: bool,
-    /// Two words stand side by side.
+    route: Option<Vec<u8>>,
+    /// The next word does not continue the last one: a blank or a quote stands between them.
+    is_apart: bool,
+    /// A dot, an `@` or the comma of a route is the last.
+    joins: bool,
+    /// Before its `@` stands no local part.
     is_phrase: bool,
+    /// It ended where the grammar has no such address; the text behind is left out.
+    is_cut: bool,
 }
 
 impl Spec {
-    fn push(&mut self, bytes: &[u8]) {
-        let joins = self.text.is_empty() || self.text.ends_with(b".") || bytes == b"." || self.ends_with_at();
-        self.is_phrase |= self.after_blank && !joins;
-        self.after_blank = false;
-        self.text.extend_from_slice(bytes);
+    fn push(&mut self, bytes: &[u8], is_quoted: bool) {
+        let is_dot = bytes == b"." && !is_quoted;
+        let joins = self.text.is_empty() || self.joins || is_dot;
+        let is_faulty = ((self.is_apart || is_quoted) && !joins) || (is_quoted && self.at.is_some());
+        if is_faulty {
+            self.fail();
+        }
+        (self.is_apart, self.joins) = (is_quoted, is_dot);
+        if !self.is_cut {
+            self.text.extend_from_slice(bytes);
+        }
     }
 
     fn push_at(&mut self) {
-        self.at = Some(self.text.len());
-        self.after_blank = false;
-        self.text.push(b'@');
+        let is_of_route = self.is_route() && self.text.ends_with(b",");
+        if self.at.is_some() && !is_of_route {
+            self.fail();
+        }
+        (self.is_apart, self.joins) = (false, true);
+        if !self.is_cut {
+            self.at = self.at.or(Some(self.text.len()));
+            self.text.push(b'@');
+        }
+    }
+
+    /// Reads on in a route.
+    fn push_comma(&mut self) {
+        self.text.push(b',');
+        (self.is_apart, self.joins) = (false, true);
+    }
+
+    /// No address of the grammar continues so.
+    fn fail(&mut self) {
+        match self.at {
+            None => self.is_phrase = true,
+            Some(_) => self.is_cut = true,
+        }
+    }
+
+    /// Whether it begins as a route does.
+    fn is_route(&self) -> bool {
+        self.at == Some(0) && self.route.is_none() && !self.is_cut
     }
 
     fn ends_with_at(&self) -> bool {
@@ -89,6 +135,15 @@ impl Spec {
             None => (&self.text, b""),
         }
     }
+
+    /// Local part and domain from within angle brackets, as far as they are there.
+    fn split_in_angle(&self) -> (&[u8], &[u8]) {
+        match self.split() {
+            _ if self.is_phrase || self.is_route() => (b"", b""),
+            (local, _) if self.is_cut => (local, b""),
+            both => both,
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -99,13 +154,17 @@ impl Reader<'_> {
         match byte {
             b'(' => self.comment(),
             b'"' => {
-                let quoted = self.quoted();
-                self.push(&quoted);
+                let (quoted, is_closed) = self.quoted();
+                self.push_quoted(&quoted);
+                if !is_closed {
+                    self.spec().fail();
+                    self.spec().is_cut = true;
+                }
             }
             b'[' if self.spec().ends_with_at() => self.literal(),
             b'<' if self.angle.is_none() => self.angle = Some(Spec::default()),
             b'>' if in_angle => self.is_closed = true,
-            b',' if in_angle => {}
+            b',' if in_angle && self.spec().is_route() => self.spec().push_comma(),
             b',' => self.end_address(),
             b';' if !in_angle => {
                 self.end_address();
@@ -113,16 +172,23 @@ impl Reader<'_> {
                     self.found.push(Entry::GroupEnd);
                 }
             }
-            // A source route is of no more use.
-            b':' if in_angle && self.spec().text.starts_with(b"@") => self.angle = Some(Spec::default()),
+            b':' if in_angle && self.spec().is_route() => {
+                let route = Some(core::mem::take(&mut self.spec().text));
+                self.angle = Some(Spec { route, ..Spec::default() });
+            }
             b':' if self.angle.is_none() && !self.in_group && self.bare.at.is_none() => self.begin_group(),
             b'@' => {
                 if !in_angle {
+                    self.before_at.get_or_insert(self.words.len());
                     self.words.push(b'@');
                 }
                 self.spec().push_at();
             }
             b' ' | b'\t' | b'\r' | b'\n' => self.blank(),
+            b'<' | b'>' | b':' | b';' | b'[' | b']' | b'\\' if self.spec().at.is_some() => {
+                self.spec().fail();
+                self.push(&[byte]);
+            }
             other => self.push(&[other]),
         }
         true
@@ -137,16 +203,36 @@ impl Reader<'_> {
 
     fn push(&mut self, bytes: &[u8]) {
         if self.angle.is_none() || self.is_closed {
+            if core::mem::take(&mut self.after_quoted) && bytes != b"." {
+                self.part_words();
+            }
             self.words.extend_from_slice(bytes);
         }
-        self.spec().push(bytes);
+        self.spec().push(bytes, false);
+    }
+
+    fn push_quoted(&mut self, text: &[u8]) {
+        if self.angle.is_none() || self.is_closed {
+            if !self.words.ends_with(b".") {
+                self.part_words();
+            }
+            self.words.extend_from_slice(text);
+            self.after_quoted = true;
+        }
+        self.spec().push(text, true);
+    }
+
+    fn part_words(&mut self) {
+        if !self.words.is_empty() && !self.words.ends_with(b" ") {
+            self.words.push(b' ');
+        }
     }
 
     fn blank(&mut self) {
-        self.spec().after_blank = true;
+        self.spec().is_apart = true;
         let in_words = self.angle.is_none() || self.is_closed;
-        if in_words && !self.words.is_empty() && !self.words.ends_with(b" ") {
-            self.words.push(b' ');
+        if in_words {
+            self.part_words();
         }
     }
 
@@ -157,19 +243,19 @@ impl Reader<'_> {
         self.found.push(Entry::Group(name));
     }
 
-    /// The text up to the closing quote, its escapes undone.
-    fn quoted(&mut self) -> Vec<u8> {
+    /// The text up to the closing quote, its escapes undone, and whether the quote is there.
+    fn quoted(&mut self) -> (Vec<u8>, bool) {
         let mut text = Vec::new();
         while let Some((&byte, rest)) = self.rest.split_first() {
             self.rest = rest;
             match byte {
-                b'"' => break,
+                b'"' => return (text, true),
                 b'\\' => text.extend(self.escaped()),
                 b'\r' | b'\n' => {}
                 _ => text.push(byte),
             }
         }
-        text
+        (text, false)
     }
 
     /// The text up to the parenthesis that closes the comment; comments in it are part of it.
@@ -196,7 +282,7 @@ impl Reader<'_> {
         if !text.is_empty() {
             self.comment = Some(text.to_vec());
         }
-        self.spec().after_blank = true;
+        self.spec().is_apart = true;
     }
 
     fn escaped(&mut self) -> Option<u8> {
@@ -215,21 +301,34 @@ impl Reader<'_> {
     }
 
     fn end_address(&mut self) {
-        let words = core::mem::take(&mut self.words).trim_ascii().to_vec();
-        let words = Some(words).filter(|words| !words.is_empty());
+        let words = core::mem::take(&mut self.words);
+        let before_at = self.before_at.take();
+        let some = |text: &[u8]| Some(text.trim_ascii().to_vec()).filter(|text| !text.is_empty());
         let bare = core::mem::take(&mut self.bare);
-        let is_closed = core::mem::take(&mut self.is_closed);
-        let comment = self.comment.take();
-        let (name, spec, is_sound) = match self.angle.take() {
-            Some(angle) => (words.or(comment), angle, is_closed && bare.at.is_none()),
-            None if words.is_none() && comment.is_none() && bare.text.is_empty() => return,
+        let (is_closed, comment) = (core::mem::take(&mut self.is_closed), self.comment.take());
+        self.after_quoted = false;
+        let address = match self.angle.take() {
+            Some(angle) => {
+                let (local, domain) = angle.split_in_angle();
+                let (local, domain) = (local.to_vec(), domain.to_vec());
+                let is_whole = is_closed && bare.at.is_none() && !local.is_empty() && !domain.is_empty();
+                let is_faulty = angle.is_phrase || angle.is_cut || angle.is_route();
+                Address { name: some(&words).or(comment), route: angle.route, local, domain, is_whole, is_faulty }
+            }
+            None if some(&words).is_none() && bare.text.is_empty() && !bare.is_phrase => return,
             // A name without an address.
-            None if bare.at.is_none() && bare.is_phrase => (words, Spec::default(), false),
-            None => (comment, bare, true),
+            None if bare.is_phrase => {
+                let name = before_at.and_then(|at| words.get(..at)).unwrap_or(&words);
+                Address { name: some(name), is_faulty: bare.at.is_some() || bare.is_cut, ..Address::default() }
+            }
+            None => {
+                let (local, domain) = bare.split();
+                let is_whole = !bare.is_cut && !local.is_empty() && !domain.is_empty();
+                let (local, domain) = (local.to_vec(), domain.to_vec());
+                Address { name: comment, route: None, local, domain, is_whole, is_faulty: bare.is_cut }
+            }
         };
-        let (local, domain) = spec.split();
-        let is_whole = is_sound && !spec.is_phrase && !local.is_empty() && !domain.is_empty();
-        self.found.push(Entry::Address(Address { name, local: local.to_vec(), domain: domain.to_vec(), is_whole }));
+        self.found.push(Entry::Address(address));
     }
 }
 
@@ -243,9 +342,10 @@ mod tests {
         let tell = |entry: Entry| match entry {
             Entry::Group(name) => alloc::format!("{}:", text(&name)),
             Entry::GroupEnd => ";".into(),
-            Entry::Address(Address { name, local, domain, is_whole }) => {
+            Entry::Address(Address { name, route, local, domain, is_whole, .. }) => {
                 let mark = if is_whole { "" } else { "!" };
-                alloc::format!("{mark}{}|{}|{}", text(&name.unwrap_or_default()), text(&local), text(&domain))
+                let route = route.map_or(alloc::string::String::new(), |route| text(&route) + ":");
+                alloc::format!("{mark}{}|{route}{}|{}", text(&name.unwrap_or_default()), text(&local), text(&domain))
             }
         };
         addresses(value.as_bytes(), 100).into_iter().map(tell).collect()
@@ -262,7 +362,7 @@ mod tests {
             ("Ann <\"ann  doe\"@example.org>", &["Ann|ann  doe|example.org"]),
             ("\"B, C\" <b@c>, D.\r\n\tE <d@e>", &["B, C|b|c", "D. E|d|e"]),
             ("f: a@b, c@d;, e@f", &["f:", "|a|b", "|c|d", ";", "|e|f"]),
-            ("<@x,@y:c@d>", &["|c|d"]),
+            ("<@x,@y:c@d>, A <@x, @y : c@d>, <@x:c@d>", &["|@x,@y:c|d", "A|@x,@y:c|d", "|@x:c|d"]),
             ("a@[IPv6:::1], <b@[IPv6:::1]>", &["|a|[IPv6:::1]", "|b|[IPv6:::1]"]),
             ("Tim <tim (at home)@ (of) example.org>", &["Tim|tim|example.org"]),
             ("a . b @ c . example", &["|a.b|c.example"]),
@@ -271,9 +371,31 @@ mod tests {
             ("Ann Doe", &["!Ann Doe||"]),
             ("<>", &["!||"]),
             ("a@b <a@b>", &["!a@b|a|b"]),
-            ("Ann a@b", &["!|Anna|b"]),
             ("<a@b", &["!|a|b"]),
             (", ,", &[]),
+        ] {
+            assert_eq!(told(value), wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn no_address_is_made_of_words_that_are_none() {
+        for (value, wanted) in [
+            ("Ann a@b", &["!Ann a||"][..]),
+            ("foo \"bar\" baz@c, d@e", &["!foo bar baz||", "|d|e"]),
+            ("\"x@y\" a@b", &["!x@y a||"]),
+            ("a\"b\"c@d, \"a\"\"b\"@c, \"a\"b@c", &["!a b c||", "!a b||", "!a b||"]),
+            ("\"a\".\"b\".c@d, <a.\"b c\".d@e>, a.\"b\"@c", &["|a.b.c|d", "|a.b c.d|e", "|a.b|c"]),
+            ("a\"b\"c <d@e>, a.\"b\" <d@e>", &["a b c|d|e", "a.b|d|e"]),
+            ("a@b c, a@b c@d, a@b (n) x", &["!|a|b", "!|a|b", "!n|a|b"]),
+            ("x@y@z.org, a@@b, a@b:c, a@\"b\"", &["!|x|y", "!|a|", "!|a|b", "!|a|"]),
+            ("<a@b@c>, A <f g@x>, <a@b c>, <a\"b\"@c>", &["!|a|", "!A||", "!|a|", "!||"]),
+            ("<a, b@c>, A <d@e, f@g", &["!|a|", "!|b|c", "!A|d|e", "|f|g"]),
+            ("\"unterminated <a@x.org>", &["!unterminated <a@x.org>||"]),
+            ("x \"unterminated <a@x.org>", &["!x unterminated <a@x.org>||"]),
+            ("b@c, \"a, b@c", &["|b|c", "!a, b@c||"]),
+            ("<@x,@y>, <@x:>, <@x,@y:a@b@c>", &["!||", "!|@x:|", "!|@x,@y:a|"]),
+            ("(only a comment), a@b", &["|a|b"]),
         ] {
             assert_eq!(told(value), wanted, "{value}");
         }

@@ -131,7 +131,7 @@ mod tests {
             ("undisclosed-recipients:;", ""),
             ("Ann", ""),
             ("<>", ""),
-            ("Ann a@b.example", ""),
+            ("Ann a@b.example, a@b@c, a\"b\"@c, b@c.example", "b@c.example"),
             ("<a@b.example", ""),
         ] {
             let found: Vec<String> = list(value).iter().map(Address::whole).collect();
@@ -143,7 +143,20 @@ mod tests {
     fn one_address_is_one() {
         assert!(plain("a@b.example").is_some() && plain("Ann <a@b.example>").is_some());
         assert!(plain("\"a b\"@c").is_some() && plain("\"D, A\" <a@b>").is_some());
-        for other in ["", "a", "a@b, c@d", "a@b\r\nX: y", "a@b <a@b>", "D, A <a@b>", "g: a@b;", "a@b c", "<a@b"] {
+        for other in [
+            "",
+            "a",
+            "a@b, c@d",
+            "a@b\r\nX: y",
+            "a@b <a@b>",
+            "D, A <a@b>",
+            "g: a@b;",
+            "a@b c",
+            "<a@b",
+            "a@b@c",
+            "a b@c",
+            "\"a b@c",
+        ] {
             assert!(plain(other).is_none(), "{other}");
         }
     }

@@ -162,7 +162,10 @@ pub(crate) fn typed(list: &str) -> Result<Vec<(String, String)>, Fault> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (local, domain) = (text(&address.local), text(&address.domain));
         if local.is_empty() && domain.is_empty() {
-            continue;
+            match address.name {
+                None => continue,
+                Some(name) => return Err(Fault::Address(text(&name))),
+            }
         }
         let spec = format!("{local}@{domain}");
         let is_host = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);

@@ -17,7 +17,7 @@ pub(super) fn envelope(message: &Entity, out: &mut Vec<u8>) {
     out.push(b'(');
     nstring(text("date"), out);
     out.push(b' ');
-    nstring(text("subject"), out);
+    nstring(text("subject").map(mime::one_line).as_deref(), out);
     for list in [None, Some("sender"), Some("reply-to")] {
         out.push(b' ');
         let list = list.map(of).filter(|list| !list.is_empty());
@@ -42,7 +42,9 @@ fn addresses(list: &[Address], out: &mut Vec<u8>) {
     for address in list {
         out.push(b'(');
         nstring(address.name.as_deref(), out);
-        out.extend_from_slice(b" NIL ");
+        out.push(b' ');
+        nstring(address.route.as_deref(), out);
+        out.push(b' ');
         nstring(address.mailbox.as_deref(), out);
         out.push(b' ');
         nstring(address.host.as_deref(), out);

@@ -128,13 +128,14 @@ pub fn of_list(list: &[u8]) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
     for entry in addresses(list, RECIPIENTS_MAX) {
         let Entry::Address(address) = entry else { continue };
-        if address.local.is_empty() && address.domain.is_empty() {
+        if address.local.is_empty() && address.domain.is_empty() && !address.is_faulty {
             continue;
         }
         let whole = written(&address.local, &address.domain)
             .filter(|whole| is_meant(&address) && whole.parse::<Path>().is_ok());
         let Some(whole) = whole else {
-            let [local, domain] = [&address.local, &address.domain].map(|part| String::from_utf8_lossy(part));
+            let local = if address.local.is_empty() { address.name.as_deref() } else { None }.unwrap_or(&address.local);
+            let [local, domain] = [local, &address.domain].map(|part| String::from_utf8_lossy(part));
             return Err(Fault::data(format!("{local:?} at {domain:?} is not an address")));
         };
         found.push(whole);
