@@ -16,7 +16,7 @@ const DATE_PARTS: [&str; 13] = [
 ];
 
 /// The fields that hold addresses, which `address` may ask for.
-const ADDRESS_FIELDS: [&str; 31] = [
+const ADDRESS_FIELDS: [&str; 33] = [
     "from",
     "to",
     "cc",
@@ -36,6 +36,7 @@ const ADDRESS_FIELDS: [&str; 31] = [
     "mail-followup-to",
     "disposition-notification-to",
     "return-receipt-to",
+    "return-receipt-requested",
     "apparently-to",
     "mail-reply-to",
     "abuse-reports-to",
@@ -48,6 +49,7 @@ const ADDRESS_FIELDS: [&str; 31] = [
     "read-receipt-to",
     "x-confirm-reading-to",
     "registered-mail-reply-requested-by",
+    "x-beenthere",
 ];
 
 /// How long a mail is remembered, in seconds, if the script says nothing, and at most (RFC 7352, section 3.3, leaves both to us).
