@@ -134,8 +134,8 @@ pub fn of_list(list: &[u8]) -> Result<Vec<String>, Fault> {
         let whole = written(&address.local, &address.domain)
             .filter(|whole| is_meant(&address) && whole.parse::<Path>().is_ok());
         let Some(whole) = whole else {
-            let local = if address.local.is_empty() { address.name.as_deref() } else { None }.unwrap_or(&address.local);
-            let [local, domain] = [local, &address.domain].map(|part| String::from_utf8_lossy(part));
+            let local = address.name.as_deref().filter(|_| address.local.is_empty()).unwrap_or(&address.local);
+            let [local, domain] = [local, &address.domain[..]].map(|part| String::from_utf8_lossy(part));
             return Err(Fault::data(format!("{local:?} at {domain:?} is not an address")));
         };
         found.push(whole);
@@ -147,7 +147,7 @@ pub fn of_list(list: &[u8]) -> Result<Vec<String>, Fault> {
 /// here, and an address may be the name of another.
 fn is_meant(address: &Address) -> bool {
     let is_named = address.name.as_ref().is_some_and(|name| name.contains(&b'@'));
-    address.is_whole || address.domain.is_empty() || is_named
+    address.is_whole || !address.is_faulty && (address.domain.is_empty() || is_named)
 }
 
 /// An address as an envelope has it: its local part in quotes where it needs them.
@@ -195,6 +195,11 @@ mod tests {
             ":include:/x",
             "<>",
             "a@x.test, b c@x.test",
+            "a@b@x.test",
+            "Ann <a@b@x.test>",
+            "Ann <a b@x.test>",
+            "\"a\"b@x.test",
+            "a@x.test, \"b",
         ] {
             assert_eq!(of_word(wrong).map_err(|fault| fault.status).err(), Some(65), "{wrong}");
         }
