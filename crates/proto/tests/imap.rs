@@ -58,6 +58,7 @@ fn told(responses: &[u8]) -> String {
             ClientEvent::Item(name) => text += &format!(" {} ", String::from_utf8_lossy(&name)),
             ClientEvent::Uid(uid) => text += &format!(" uid={uid}"),
             ClientEvent::Fact(fact, value) => text += &format!(" {}={}", fact.name(), String::from_utf8_lossy(&value)),
+            ClientEvent::Short(name, value) => text += &format!(" {name} {}", String::from_utf8_lossy(&value)),
             ClientEvent::Section(section, message) => {
                 let mut name = Vec::new();
                 section.name(&mut name);
@@ -327,6 +328,27 @@ fn a_hostile_server_is_not_believed() {
     assert!(told(&[b'x'; 1_000]).contains("BROKEN"));
     assert!(told(&[&b"* 1 FETCH (BODY["[..], &[b'1'; 20_000]].concat()).contains("BROKEN a word is too long"));
     assert!(told(&[&b"* LIST "[..], &[b'('; 2_000]].concat()).contains("BROKEN too many parentheses"));
+}
+
+#[test]
+fn ids_and_numbers_pass_and_text_in_their_place_does_not() {
+    let long = "a".repeat(255);
+    for (items, wanted) in [
+        ("EMAILID (M6d99ac3275bb4e_-) THREADID (T1)", " EMAILID (M6d99ac3275bb4e_-) THREADID (T1)"),
+        ("emailid (M1) THREADID NIL", " EMAILID (M1) THREADID NIL"),
+        (&format!("EMAILID ({long})"), &format!(" EMAILID ({long})")),
+        ("MODSEQ (12) X-GM-MSGID 1278455344230334865", " MODSEQ (12) X-GM-MSGID 1278455344230334865"),
+        ("SAVEDATE \" 1-Feb-2026 10:00:00 +0100\"", " SAVEDATE \" 1-Feb-2026 10:00:00 +0100\""),
+        ("EMAILID (X5O!P%@AP[4\\PZX54(P^)7CC7}$) THREADID (T1)", " THREADID (T1)"),
+        ("EMAILID () THREADID (a.b) MODSEQ (1)", " MODSEQ (1)"),
+        ("EMAILID (a b) THREADID \"T1\" MODSEQ x X-GM-THRID (1) SAVEDATE \"<x>\" UID 7", " uid=7"),
+        ("EMAILID NIL SAVEDATE NIL", " SAVEDATE NIL"),
+    ] {
+        let told = told(format!("* 1 FETCH ({items})\r\n").as_bytes());
+        assert_eq!(told, format!("FETCH 1:{wanted};"), "{items}");
+    }
+    let too_long = told(format!("* 1 FETCH (EMAILID ({long}a))\r\n").as_bytes());
+    assert!(too_long.contains("BROKEN a word is too long"), "{too_long}");
 }
 
 #[test]

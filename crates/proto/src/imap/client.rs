@@ -19,6 +19,7 @@ mod items;
 
 use alloc::vec::Vec;
 
+use self::items::Short;
 use super::command::{Command, word};
 use super::event::Message;
 use super::event::{ClientEvent, Fact, Kind, Status};
@@ -106,6 +107,8 @@ enum State {
     Uid,
     /// A size or a date; whether in quotes.
     Fact { fact: Fact, quoted: bool },
+    /// The value of an item that is short.
+    Short(Short),
     /// The value of an item with content, up to where the content begins.
     Announce(Section),
     /// Content in quotes.
@@ -287,6 +290,7 @@ impl Client {
                 self.collect(byte, FACT_BYTES_MAX)?;
                 self.go(State::Fact { fact, quoted: quoted != (byte == b'"') })
             }
+            (State::Short(short), byte) => self.short(short, byte),
             (State::Announce(section), byte) => self.announced(section, byte),
             (State::Quoted { section, escaped }, byte) => self.quoted(section, escaped, byte),
             (State::Between, byte) => {

@@ -25,6 +25,8 @@ pub enum ClientEvent {
     Uid(u32),
     /// An item that passes, with its value: one of the names of the message besides its UID.
     Fact(Fact, Vec<u8>),
+    /// A short item that passes: its name, and its value.
+    Short(&'static str, Vec<u8>),
     /// An item with content: its name, and its size unless it is NIL.
     Section(Section, Option<Message>),
     /// The bytes taken pass as they stand.

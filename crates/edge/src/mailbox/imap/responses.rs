@@ -43,6 +43,10 @@ impl Session {
             ClientEvent::Data(start) => self.hears.bytes(&start),
             ClientEvent::Fetch(number) => self.told = Some(Box::new(Told::new(number))),
             ClientEvent::Item(name) => self.item(&name),
+            ClientEvent::Short(name, value) => {
+                self.item(name.as_bytes());
+                self.hears.bytes(&value);
+            }
             ClientEvent::Uid(uid) => self.uid(uid),
             ClientEvent::Fact(fact, value) => self.fact(fact, value),
             ClientEvent::Section(section, message) => self.section(&section, message).await?,

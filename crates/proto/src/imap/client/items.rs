@@ -8,24 +8,32 @@ use crate::imap::run::{Run, Stop};
 use crate::imap::section::{Section, number};
 
 /// Items of a FETCH response that pass as they stand.
-const KNOWN_ITEMS: [&str; 13] = [
-    "BODY",
-    "BODYSTRUCTURE",
-    "EMAILID",
-    "ENVELOPE",
-    "FLAGS",
-    "MODSEQ",
-    "PREVIEW",
-    "SAVEDATE",
-    "SNIPPET",
-    "THREADID",
-    "X-GM-LABELS",
-    "X-GM-MSGID",
-    "X-GM-THRID",
+const KNOWN_ITEMS: [&str; 7] = ["BODY", "BODYSTRUCTURE", "ENVELOPE", "FLAGS", "PREVIEW", "SNIPPET", "X-GM-LABELS"];
+
+/// Items whose values are short, and pass if they are what the grammar of the item has.
+const SHORT_ITEMS: [(&str, fn(&[u8]) -> bool); 6] = [
+    ("EMAILID", is_id),
+    ("THREADID", |value| is_id(value) || is_nil(value)),
+    ("MODSEQ", |value| within(value, b"()").is_some_and(is_number)),
+    ("SAVEDATE", |value| within(value, b"\"\"").is_some_and(is_date) || is_nil(value)),
+    ("X-GM-MSGID", is_number),
+    ("X-GM-THRID", is_number),
 ];
+
+/// Bytes of such a value: an id of 255 in parentheses (RFC 8474, section 7).
+const SHORT_BYTES_MAX: usize = 257;
 
 /// Items that hold strings, which may come as literals.
 const STRING_ITEMS: [&str; 6] = ["BODY", "BODYSTRUCTURE", "ENVELOPE", "PREVIEW", "SNIPPET", "X-GM-LABELS"];
+
+/// A short value under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Short {
+    /// Its place in [`SHORT_ITEMS`].
+    item: usize,
+    depth: u32,
+    quoted: bool,
+}
 
 impl Client {
     pub(super) fn value(&mut self, passes: bool, input: &[u8]) -> Result<(usize, ClientEvent), &'static str> {
@@ -55,6 +63,9 @@ impl Client {
         if let Some(fact) = Fact::parse(&name) {
             return self.go(State::Fact { fact, quoted: false });
         }
+        if let Some(item) = SHORT_ITEMS.iter().position(|(known, _)| known.as_bytes() == upper) {
+            return self.go(State::Short(Short { item, depth: 0, quoted: false }));
+        }
         let has_strings = STRING_ITEMS.iter().any(|known| known.as_bytes() == upper);
         self.run = if has_strings { Run::default() } else { Run::without_literals() };
         let passes = KNOWN_ITEMS.iter().any(|known| known.as_bytes() == upper) || is_size(&upper);
@@ -63,6 +74,27 @@ impl Client {
         }
         self.state = State::Value(passes);
         Ok(if passes { ClientEvent::Item(name) } else { ClientEvent::Idle })
+    }
+
+    /// A byte of a short value, which passes with its name once it is whole; one that is none is left out.
+    pub(super) fn short(&mut self, short: Short, byte: u8) -> Result<ClientEvent, &'static str> {
+        let Short { depth, quoted, .. } = short;
+        if depth == 0 && !quoted && matches!(byte, b' ' | b')') {
+            let value = core::mem::take(&mut self.word);
+            self.between(byte)?;
+            let (name, is_sound) = SHORT_ITEMS[short.item];
+            return Ok(if is_sound(&value) { ClientEvent::Short(name, value) } else { ClientEvent::Idle });
+        }
+        let depth = match byte {
+            b'{' if !quoted => return Err("a literal where none can be"),
+            0 | b'\r' | b'\n' => return Err("not a short value"),
+            b'\\' if quoted => return Err("not a short value"),
+            b'(' if !quoted => depth + 1,
+            b')' if !quoted => depth.saturating_sub(1),
+            _ => depth,
+        };
+        self.collect(byte, SHORT_BYTES_MAX)?;
+        self.go(State::Short(Short { depth, quoted: quoted != (byte == b'"'), ..short }))
     }
 
     /// A byte of a value that is content: `NIL`, the start of a quoted string, or the announcement of a literal.
@@ -109,4 +141,28 @@ impl Client {
             }
         }
     }
+}
+
+/// The text between two signs.
+fn within<'a>(value: &'a [u8], [open, close]: &[u8; 2]) -> Option<&'a [u8]> {
+    let [first, text @ .., last] = value else { return None };
+    (first == open && last == close).then_some(text)
+}
+
+/// An id in parentheses (RFC 8474, section 7).
+fn is_id(value: &[u8]) -> bool {
+    let is_of_id = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    within(value, b"()").is_some_and(|id| (1..=255).contains(&id.len()) && id.iter().all(is_of_id))
+}
+
+fn is_number(text: &[u8]) -> bool {
+    (1..=20).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+}
+
+fn is_date(text: &[u8]) -> bool {
+    text.len() <= 32 && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b" :+-".contains(byte))
+}
+
+fn is_nil(value: &[u8]) -> bool {
+    value.eq_ignore_ascii_case(b"NIL")
 }
