@@ -32,7 +32,7 @@ async fn mails_are_put_in_order_and_in_threads() {
              C: e THREAD REFERENCES UTF-8 SUBJECT nothing
              S: * THREAD
              S: e OK ...
-             C: f SORT (DATE) KOI8-R ALL
+             C: f SORT (DATE) X-UNKNOWN ALL
              S: f NO [BADCHARSET ...",
         )
         .await;

@@ -446,7 +446,7 @@ fn saved(uids: &[u32], returns: search::Returns) -> Uids {
 
 fn known(search: &search::Search) -> Result<(), Refusal> {
     match search.is_foreign {
-        true => Err(no("[BADCHARSET (US-ASCII UTF-8)] Unknown charset")),
+        true => Err(no("[BADCHARSET (US-ASCII UTF-8 ISO-8859-1 UTF-16)] Unknown charset")),
         false => Ok(()),
     }
 }

@@ -345,8 +345,37 @@ mod tests {
         let date = Criterion { by: search::By::Date, reverse: true };
         assert_eq!((by_uid, criteria[0], criteria[1].reverse, criteria.len()), (true, date, false, 2));
         assert_eq!((search.is_foreign, search.returns, search.key), (false, None, Key::And(Vec::from([Key::Flag(1)]))));
-        let Ok(Operation::Thread { threading, search, .. }) = parse("a THREAD references KOI8-R ALL") else { panic!() };
+        let Ok(Operation::Thread { threading, search, .. }) = parse("a THREAD references x-unknown ALL") else {
+            panic!()
+        };
         assert_eq!((threading, search.is_foreign), (Threading::References, true));
+    }
+
+    #[test]
+    fn texts_of_a_search_are_utf_8_whatever_their_charset() {
+        let text = |line: &str| match parse(line) {
+            Ok(Operation::Search { search, .. }) if !search.is_foreign => alloc::format!("{:?}", search.key),
+            Ok(Operation::Search { .. }) => alloc::string::String::from("unknown"),
+            other => alloc::format!("{other:?}"),
+        };
+        let wanted =
+            alloc::format!("{:?}", Key::And(Vec::from([Key::Not(Box::new(Key::Text("grün".as_bytes().to_vec())))])));
+        for (charset, written) in [
+            ("UTF-8", "grün"),
+            ("us-ascii", "grün"),
+            ("utf8", "grün"),
+            ("UTF-7", "gr+APw-n"),
+            ("unicode-1-1-utf-7", "gr+APw-n"),
+        ] {
+            assert_eq!(
+                text(&alloc::format!("a SEARCH CHARSET {charset} NOT TEXT {{{}+}}\r\n{written}", written.len())),
+                wanted,
+                "{charset}"
+            );
+        }
+        assert_eq!(text("a SEARCH CHARSET x-unknown ALL"), "unknown");
+        assert!(text("a SEARCH CHARSET UTF-16 TEXT abc").contains("not in its charset"));
+        assert!(text("a SEARCH CHARSET KOI8-R SUBJECT abc").contains("[97, 98, 99]"));
     }
 
     #[test]

@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use text::encoding::Encoding;
+
 use super::date;
 use super::syntax::{Cursor, Flags, Set, Wrong, is_atom};
 
@@ -72,7 +74,7 @@ pub struct Search {
     pub returns: Option<Returns>,
     /// A charset is named, as a client that has enabled UTF-8 must not (RFC 6855, section 3).
     pub has_charset: bool,
-    /// The strings are in another charset than UTF-8.
+    /// The strings are in an unknown charset. Those in a known one are UTF-8 here.
     pub is_foreign: bool,
     /// Criteria that messages have to match.
     pub key: Key,
@@ -164,25 +166,52 @@ pub(super) fn read_thread(cursor: &mut Cursor<'_>) -> Result<(Threading, Search)
 }
 
 fn with_charset(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
-    let is_foreign = charset(cursor)?;
-    Ok(Search { returns: None, has_charset: true, is_foreign, key: keys(cursor)? })
+    let charset = charset(cursor)?;
+    in_charset(cursor, None, charset)
 }
 
-/// Whether it is one that we do not know.
-fn charset(cursor: &mut Cursor<'_>) -> Result<bool, Wrong> {
+/// The charset of the strings; `None` if it is unknown.
+fn charset(cursor: &mut Cursor<'_>) -> Result<Option<Encoding>, Wrong> {
     let charset = cursor.astring()?;
     cursor.blank()?;
-    Ok(!["UTF-8", "US-ASCII"].iter().any(|known| charset.eq_ignore_ascii_case(known.as_bytes())))
+    Ok(Encoding::find(&charset))
+}
+
+/// Reads the keys, whose strings are in a charset.
+fn in_charset(cursor: &mut Cursor<'_>, returns: Option<Returns>, charset: Option<Encoding>) -> Result<Search, Wrong> {
+    let mut key = keys(cursor)?;
+    if let Some(charset) = charset {
+        recode(&mut key, charset)?;
+    }
+    Ok(Search { returns, has_charset: true, is_foreign: charset.is_none(), key })
+}
+
+/// Makes UTF-8 of the texts of a key. A text that is called ASCII may be UTF-8.
+fn recode(key: &mut Key, charset: Encoding) -> Result<(), Wrong> {
+    match key {
+        Key::And(keys) => keys.iter_mut().try_for_each(|key| recode(key, charset)),
+        Key::Or(both) => recode(&mut both.0, charset).and_then(|()| recode(&mut both.1, charset)),
+        Key::Not(key) => recode(key, charset),
+        Key::Body(text) | Key::Text(text) | Key::Header(_, text) => {
+            let (decoded, is_faulty) = charset.decode(text);
+            if is_faulty {
+                return Err("A string is not in its charset");
+            }
+            *text = decoded.into_owned().into_bytes();
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
     let returns = returns(cursor)?;
-    let (mut has_charset, mut is_foreign) = (false, false);
     if cursor.eat_word("CHARSET") {
         cursor.blank()?;
-        (has_charset, is_foreign) = (true, charset(cursor)?);
+        let charset = charset(cursor)?;
+        return in_charset(cursor, returns, charset);
     }
-    Ok(Search { returns, has_charset, is_foreign, key: keys(cursor)? })
+    Ok(Search { returns, has_charset: false, is_foreign: false, key: keys(cursor)? })
 }
 
 fn keys(cursor: &mut Cursor<'_>) -> Result<Key, Wrong> {
