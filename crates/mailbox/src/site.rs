@@ -214,6 +214,11 @@ impl Site {
         domain.eq_ignore_ascii_case(&self.hostname) || self.accounts.directory().has_domain(domain)
     }
 
+    /// Turns that sessions have had so far, to work and to read.
+    pub fn turns(&self) -> u64 {
+        self.workers.count() + self.readers.count()
+    }
+
     /// Accounts whose index waits to be brought up to date.
     pub fn behind_count(&self) -> usize {
         self.behind.count()

@@ -47,6 +47,8 @@ struct Queue<K: Key> {
     busy: HashMap<K::Alone, usize>,
     /// The sum of them.
     given: usize,
+    /// Turns that were ever given.
+    ever: u64,
     /// Keys that wait, in the order in which they are next, and who waits of each.
     order: VecDeque<K>,
     waiting: HashMap<K, VecDeque<oneshot::Sender<Turn<K>>>>,
@@ -66,7 +68,7 @@ impl<K: Key> Turns<K> {
 
     /// So many turns at a time, and so many of one key.
     pub fn with(most: usize, most_of_one: usize) -> Arc<Turns<K>> {
-        let queue = Queue { busy: HashMap::new(), given: 0, order: VecDeque::new(), waiting: HashMap::new() };
+        let queue = Queue { busy: HashMap::new(), given: 0, ever: 0, order: VecDeque::new(), waiting: HashMap::new() };
         Arc::new(Turns { most, most_of_one, queue: Mutex::new(queue) })
     }
 
@@ -99,6 +101,11 @@ impl<K: Key> Turns<K> {
         }
     }
 
+    /// Turns that were ever given.
+    pub fn count(&self) -> u64 {
+        self.lock().ever
+    }
+
     fn give_back(self: &Arc<Self>, key: &K) {
         let mut queue = self.lock();
         queue.take_back(key);
@@ -128,6 +135,7 @@ impl<K: Key> Queue<K> {
     fn give(&mut self, key: &K) {
         *self.busy.entry(key.alone()).or_default() += 1;
         self.given += 1;
+        self.ever += 1;
     }
 
     fn take_back(&mut self, key: &K) {

@@ -89,6 +89,30 @@ async fn a_command_that_works_too_long_is_answered_no() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fetch_that_parses_has_a_turn_for_each_slice_of_its_work() {
+    let server = Server::start();
+    let parts = "--b\nContent-Type: text/html\n\n<p>x</p>\n".repeat(100);
+    let mail = format!("Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n");
+    for _ in 0..20 {
+        server.deliver(&["ann"], &mail).await;
+    }
+    let mut ann = selected(&server).await;
+    let sizes: Vec<String> = (1..=100).map(|part| format!("BINARY.SIZE[{part}]")).collect();
+    for (items, few, many) in [
+        ("FLAGS UID INTERNALDATE RFC822.SIZE MODSEQ EMAILID", 0, 0),
+        (&sizes.join(" ")[..], 1, 400),
+        ("ENVELOPE BODYSTRUCTURE PREVIEW", 1, 60),
+        ("BINARY.PEEK[1]", 1, 80),
+    ] {
+        let before = server.site().turns();
+        ann.talk(&format!("C: c FETCH 1:* ({items})")).await;
+        pass_to(&mut ann, "c OK").await;
+        let turns = server.site().turns() - before;
+        assert!((few..=many).contains(&turns), "{items}: {turns} turns");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_patterns_over_many_mailboxes_are_compared_at_once() {
     let server = Server::start();
     let mut ann = server.imap("ann").await;

@@ -1,6 +1,10 @@
-//! FETCH: what was told once is copied out of digests, and content is streamed.
+//! FETCH: digests are copied, and content is streamed.
+//!
+//! Items that read or parse a message take turns with other accounts, a slice of work at a time ([`Working`]). Flags, dates and
+//! numbers need no turn. No turn is held while the client is waited for.
 
 use std::io;
+use std::sync::Arc;
 
 use keep::digest::Text;
 use keep::fetch::{self, Reply, Running, Share, Unread};
@@ -13,10 +17,12 @@ use store::{Change, Entry, Flags, Mailbox, State, Uids};
 use text::date;
 use tokio::task::block_in_place;
 
-use super::labour::turn;
+use super::labour::{Slice, turn};
 use super::render::{self, flags_of};
-use super::{Done, Refusal, Session, done, no};
+use super::{Done, REPLY_BYTES, Refusal, Session, done, no};
 use crate::content::cached_digest;
+use crate::site::Site;
+use crate::turns::{Turn, Turns};
 use crate::wire::Stream;
 use crate::writer::Handle;
 
@@ -40,10 +46,60 @@ enum Told {
     UnknownCoding,
 }
 
+/// A turn of a FETCH, which goes on with further items until its slice is over.
+struct Working {
+    effort: Effort,
+    slice: Slice,
+    _turn: Turn<u32>,
+}
+
+/// The effort that an item takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// None.
+    No,
+    /// A digest that is in memory is copied.
+    Copy,
+    /// A message is read, maybe from the disk.
+    Read,
+    /// A message is parsed.
+    Parse,
+}
+
+impl Effort {
+    fn of(item: &FetchItem) -> Effort {
+        match item {
+            FetchItem::Envelope | FetchItem::Body | FetchItem::BodyStructure => Effort::Copy,
+            FetchItem::Section(given) if given.item != Item::Binary => Effort::Read,
+            FetchItem::Section(_) | FetchItem::BinarySize(_) | FetchItem::Preview => Effort::Parse,
+            _ => Effort::No,
+        }
+    }
+
+    /// The turns that it takes: reading waits for the disk, the rest takes a processor.
+    fn turns(self, site: &Site) -> &Arc<Turns<u32>> {
+        match self {
+            Effort::Read => &site.readers,
+            _ => &site.workers,
+        }
+    }
+}
+
 /// Value of a FETCH item.
 enum Value {
     Text(Vec<u8>),
     Content(Reply),
+}
+
+impl Value {
+    /// Bytes that are sent of it in one go; content that is streamed is more than a reply holds.
+    fn bytes(&self) -> usize {
+        match self {
+            Value::Text(bytes) | Value::Content(Reply::Bytes(bytes)) => bytes.len(),
+            Value::Content(Reply::Missing) => 0,
+            Value::Content(Reply::Run(..) | Reply::Decoded(_)) => REPLY_BYTES,
+        }
+    }
 }
 
 /// A run of bytes of a message that a URL names, being read.
@@ -96,6 +152,7 @@ impl<S: Stream> Session<'_, S> {
         let state = self.site.store.state();
         let Some(mailbox) = state.mailbox(number) else { return Err(no("[NONEXISTENT] The mailbox is gone")) };
         let (mut is_gone, mut is_broken, mut is_unknown) = (false, false, false);
+        let mut working = None;
         for uid in uids {
             let Some(entry) = mailbox.entry(uid).copied() else {
                 // A UID of no message is no error (RFC 9051, section 6.4.9), and EXPUNGE follows.
@@ -110,7 +167,7 @@ impl<S: Stream> Session<'_, S> {
             let (store, is_recent) = (&self.site.store, render::is_recent(view, uid, self.enabled));
             let content = fetch::Message::new(store, &state, entry.message.get());
             let mut message = Message { content, state: &state, mailbox, uid, is_recent, entry };
-            match self.tell_message(number, &mut message, items).await? {
+            match self.tell_message(number, &mut message, items, &mut working).await? {
                 Told::Whole => {}
                 Told::Broken => is_broken = true,
                 Told::UnknownCoding => is_unknown = true,
@@ -146,47 +203,77 @@ impl<S: Stream> Session<'_, S> {
         number: u32,
         message: &mut Message<'_>,
         items: &[FetchItem],
+        working: &mut Option<Working>,
     ) -> Result<Told, Refusal> {
         let (mut told, mut is_first) = (Told::Whole, true);
-        for item in items {
-            let value = match self.value(message, item).await? {
-                Ok(value) => value,
-                Err(Unread::UnknownCoding) => {
-                    told = Told::UnknownCoding;
-                    continue;
+        let mut rest = items;
+        while !rest.is_empty() {
+            let values = self.values(message, rest, working).await?;
+            let (these, behind) = rest.split_at(values.len().clamp(1, rest.len()));
+            rest = behind;
+            for (item, value) in these.iter().zip(values) {
+                let value = match value {
+                    Ok(value) => value,
+                    Err(Unread::UnknownCoding) => {
+                        told = Told::UnknownCoding;
+                        continue;
+                    }
+                    Err(error) => {
+                        tracing::error!(message = message.content.number(), %error, "a message cannot be read");
+                        told = Told::Broken;
+                        continue;
+                    }
+                };
+                let mut name = match std::mem::take(&mut is_first) {
+                    true => format!("* {number} FETCH (").into_bytes(),
+                    false => b" ".to_vec(),
+                };
+                name_of(item, &mut name);
+                name.push(b' ');
+                self.server.bytes(&name);
+                if self.server.outbox().len() + value.bytes() >= REPLY_BYTES {
+                    *working = None;
                 }
-                Err(error) => {
-                    tracing::error!(message = message.content.number(), %error, "a message cannot be read");
-                    told = Told::Broken;
-                    continue;
-                }
-            };
-            let mut name = match std::mem::take(&mut is_first) {
-                true => format!("* {number} FETCH (").into_bytes(),
-                false => b" ".to_vec(),
-            };
-            name_of(item, &mut name);
-            name.push(b' ');
-            self.server.bytes(&name);
-            self.send(message, value).await?;
+                self.send(message, value).await?;
+            }
         }
         // A message of which nothing can be told is not told.
         if !is_first {
             self.server.bytes(b")\r\n");
         }
+        if self.server.outbox().len() >= REPLY_BYTES {
+            *working = None;
+        }
         self.flush_much().await?;
         Ok(told)
     }
 
-    /// The value of an item. Work and waits for the disk take turns with other accounts.
-    async fn value(&mut self, message: &mut Message<'_>, item: &FetchItem) -> Result<Result<Value, Unread>, Refusal> {
-        if message.is_at_hand(item) {
-            return Ok(message.value(item));
+    /// The values of the first of these items, as many as are made in one go. Work and waits for the disk take turns with other
+    /// accounts.
+    async fn values(
+        &mut self,
+        message: &mut Message<'_>,
+        items: &[FetchItem],
+        working: &mut Option<Working>,
+    ) -> Result<Vec<Result<Value, Unread>>, Refusal> {
+        let Some(first) = items.first() else { return Ok(Vec::new()) };
+        let effort = message.effort(first);
+        if effort == Effort::No {
+            return Ok(vec![message.value(first)]);
         }
-        let account = self.user()?.number;
-        let is_new = self.is_new();
-        let _turn = turn(self.site, &mut self.wire, &self.site.readers, account, is_new).await?;
-        Ok(block_in_place(|| message.value(item)))
+        if working.as_ref().is_none_or(|work| {
+            !Arc::ptr_eq(work.effort.turns(self.site), effort.turns(self.site)) || work.slice.is_over()
+        }) {
+            *working = None;
+            let (account, is_new) = (self.user()?.number, self.is_new());
+            let turn = turn(self.site, &mut self.wire, effort.turns(self.site), account, is_new).await?;
+            *working = Some(Working { effort, slice: Slice::begin(), _turn: turn });
+        }
+        let Some(work) = working else { return Ok(Vec::new()) };
+        Ok(match effort {
+            Effort::Copy => vec![message.value(first)],
+            _ => block_in_place(|| message.values(items, effort, &work.slice)),
+        })
     }
 
     /// Sends a value. No more is held than that and [`REPLY_BYTES`](super::REPLY_BYTES).
@@ -215,8 +302,11 @@ impl<S: Stream> Session<'_, S> {
 
     /// Sends decoded bytes, which were counted before.
     async fn stream_decoded(&mut self, message: &mut Message<'_>, mut running: Running) -> io::Result<()> {
+        let account = self.user.as_ref().map_or(0, |user| user.number);
         loop {
+            let turn = turn(self.site, &mut self.wire, &self.site.workers, account, true).await?;
             let piece = block_in_place(|| running.next(&mut message.content)).map_err(io::Error::other)?;
+            drop(turn);
             if piece.is_empty() {
                 return Ok(());
             }
@@ -246,13 +336,27 @@ impl<S: Stream> Session<'_, S> {
 }
 
 impl Message<'_> {
-    /// Whether an item is told without work, and without waiting for the disk.
-    fn is_at_hand(&mut self, item: &FetchItem) -> bool {
-        match item {
-            FetchItem::Envelope | FetchItem::Body | FetchItem::BodyStructure => self.content.has_digest(cached_digest),
-            FetchItem::Section(_) | FetchItem::BinarySize(_) | FetchItem::Preview => false,
-            _ => true,
+    /// The effort that an item takes: one of the digest is copied if that is in memory.
+    fn effort(&mut self, item: &FetchItem) -> Effort {
+        match Effort::of(item) {
+            Effort::Copy if !self.content.has_digest(cached_digest) => Effort::Parse,
+            effort => effort,
         }
+    }
+
+    /// The values of the first of these items: up to one of another effort, one that is streamed, a reply's worth, or the end of
+    /// the slice.
+    fn values(&mut self, items: &[FetchItem], effort: Effort, slice: &Slice) -> Vec<Result<Value, Unread>> {
+        let (mut values, mut bytes) = (Vec::new(), 0);
+        for item in items {
+            if !values.is_empty() && (self.effort(item) != effort || bytes >= REPLY_BYTES || slice.is_over()) {
+                break;
+            }
+            let value = self.value(item);
+            bytes += value.as_ref().map_or(0, Value::bytes);
+            values.push(value);
+        }
+        values
     }
 
     fn value(&mut self, item: &FetchItem) -> Result<Value, Unread> {
