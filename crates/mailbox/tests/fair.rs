@@ -96,6 +96,17 @@ async fn a_fetch_that_parses_has_a_turn_for_each_slice_of_its_work() {
     for _ in 0..20 {
         server.deliver(&["ann"], &mail).await;
     }
+    server.deliver(&["bob"], "Subject: x\n\nx").await;
+    let mut bob = server.imap("bob").await;
+    bob.talk("C: b EXAMINE INBOX").await;
+    bob.skip_to("b OK").await;
+    let mut before = 0;
+    for _ in 0..2 {
+        before = server.site().turns();
+        bob.talk("C: c FETCH 1:* (ENVELOPE BODYSTRUCTURE FLAGS)").await;
+        pass_to(&mut bob, "c OK").await;
+    }
+    assert_eq!(server.site().turns(), before, "a small digest in memory is no work");
     let mut ann = selected(&server).await;
     let sizes: Vec<String> = (1..=100).map(|part| format!("BINARY.SIZE[{part}]")).collect();
     for (items, few, many) in [

@@ -163,6 +163,11 @@ impl<'a, M: Messages> Message<'a, M> {
         self.stored.as_ref().is_some_and(|stored| !stored.is_empty())
     }
 
+    /// Bytes of its digest that is at hand.
+    pub fn digest_bytes(&self) -> usize {
+        self.stored.as_ref().map_or(0, Vec::len)
+    }
+
     /// A text of its digest, made again if none is stored.
     ///
     /// # Errors

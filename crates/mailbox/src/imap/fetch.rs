@@ -1,7 +1,7 @@
 //! FETCH: digests are copied, and content is streamed.
 //!
-//! Items that read or parse a message take turns with other accounts, a slice of work at a time ([`Working`]). Flags, dates and
-//! numbers need no turn. No turn is held while the client is waited for.
+//! Items that read or parse a message take turns with other accounts, a slice of work at a time ([`Working`]). Flags, dates,
+//! numbers and small digests need no turn. No turn is held while the client is waited for.
 
 use std::io;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ use crate::writer::Handle;
 
 /// Bytes of a message read at a time.
 const CHUNK_BYTES: usize = 32 << 10;
+
+/// Bytes of a digest that is copied without a turn.
+const SMALL_BYTES: usize = 16 << 10;
 
 /// A message that is told.
 struct Message<'a> {
@@ -340,6 +343,7 @@ impl Message<'_> {
     fn effort(&mut self, item: &FetchItem) -> Effort {
         match Effort::of(item) {
             Effort::Copy if !self.content.has_digest(cached_digest) => Effort::Parse,
+            Effort::Copy if self.content.digest_bytes() <= SMALL_BYTES => Effort::No,
             effort => effort,
         }
     }
