@@ -10,8 +10,11 @@ use crate::imap::section::{Section, number};
 /// Items of a FETCH response that pass as they stand.
 const KNOWN_ITEMS: [&str; 7] = ["BODY", "BODYSTRUCTURE", "ENVELOPE", "FLAGS", "PREVIEW", "SNIPPET", "X-GM-LABELS"];
 
+/// Whether a value is what the grammar of its item has.
+type IsSound = fn(&[u8]) -> bool;
+
 /// Items whose values are short, and pass if they are what the grammar of the item has.
-const SHORT_ITEMS: [(&str, fn(&[u8]) -> bool); 6] = [
+const SHORT_ITEMS: [(&str, IsSound); 6] = [
     ("EMAILID", is_id),
     ("THREADID", |value| is_id(value) || is_nil(value)),
     ("MODSEQ", |value| within(value, b"()").is_some_and(is_number)),
