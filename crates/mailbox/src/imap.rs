@@ -7,7 +7,6 @@
 mod append;
 mod fetch;
 mod find;
-mod labour;
 mod list;
 mod login;
 mod messages;

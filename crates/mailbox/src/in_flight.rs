@@ -5,6 +5,7 @@
 //! room is for mails that are whole. Who has little in flight is held to his own share alone, up to the last sixteenth of the room: the
 //! large mails of some, which never end, do not keep out the ordinary mails of all others.
 //! A client that is known is counted alone: nobody fills the share of those to whom he writes.
+//! Requests and answers that are in memory have bounds of the same kind ([`InFlight::in_memory`]).
 //! What was taken is given back when the mail is in a mailbox or its session ends. Mails that are shorter than a piece take nothing
 //! before they are whole.
 
@@ -28,6 +29,10 @@ const OF_ALL: u64 = 2;
 /// then, one in so many.
 const LITTLE_BYTES: u64 = 2 << 20;
 const OF_LITTLE: u64 = 16;
+
+/// Memory for requests and answers of one account, and of all: an answer and an upload of the largest size, and those of four.
+const MEMORY_OF_ONE: u64 = 96 << 20;
+const MEMORY_OF_ALL: u64 = 4 * MEMORY_OF_ONE;
 
 /// Bits of an IPv6 address that make a client.
 const IPV6_PREFIX: u32 = 64;
@@ -89,6 +94,12 @@ impl InFlight {
     /// Nothing is in flight. A message of `message_bytes_max` may be, if that is no more than a third of the room.
     pub fn new(geometry: &Geometry, message_bytes_max: u64) -> Arc<InFlight> {
         Arc::new(InFlight { bounds: Bounds::new(geometry, message_bytes_max), taken: Mutex::default() })
+    }
+
+    /// The same for memory of requests and answers.
+    pub fn in_memory() -> Arc<InFlight> {
+        let bounds = Bounds { of_one: MEMORY_OF_ONE, of_all: MEMORY_OF_ALL, last: 0 };
+        Arc::new(InFlight { bounds, taken: Mutex::default() })
     }
 
     /// A message of these owners, of which nothing has come.

@@ -35,6 +35,7 @@ pub mod imap;
 mod in_flight;
 pub mod indexing;
 mod inspecting;
+mod labour;
 pub mod last_login;
 mod learner;
 pub mod lmtp;

@@ -8,15 +8,20 @@ use std::io;
 use std::sync::Arc;
 
 use proto::managesieve::{Answer, Command, Config, Server, ServerEvent, string};
+use tokio::task::block_in_place;
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::guest::{Guest, Seat};
+use crate::labour::turn;
 use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::scripts::{self, Failure};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
+
+/// Bytes of answers that wait for those of further commands.
+const REPLY_BYTES: usize = 32 << 10;
 
 /// How TLS stands with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +102,13 @@ impl<S: Stream> Session<'_, S> {
                         return Ok(());
                     }
                 }
-                ServerEvent::Command(command) => self.command(command).await?,
+                ServerEvent::Command(command) => {
+                    self.command(command).await?;
+                    // What one command is answered is sent before the next one is looked at: a script is long.
+                    if self.server.outbox().len() >= REPLY_BYTES {
+                        self.flush().await?;
+                    }
+                }
                 ServerEvent::Response(response) => self.respond(&response).await?,
                 ServerEvent::Wrong(reason) => self.server.answer(Answer::No, "", reason),
                 ServerEvent::TooLarge => self.refuse(&Failure::TooLarge),
@@ -215,7 +226,7 @@ impl<S: Stream> Session<'_, S> {
                     None => self.server.challenge(b""),
                 }
             }
-            command => self.on_scripts(command).await,
+            command => return self.on_scripts(command).await,
         }
         Ok(())
     }
@@ -278,19 +289,28 @@ impl<S: Stream> Session<'_, S> {
         self.server.answer(Answer::No, code, text);
     }
 
-    async fn on_scripts(&mut self, command: Command) {
+    async fn on_scripts(&mut self, command: Command) -> io::Result<()> {
         let Some(number) = self.user.as_ref().map(|user| user.number) else {
-            return self.server.answer(Answer::No, "", "Log in first");
+            self.server.answer(Answer::No, "", "Log in first");
+            return Ok(());
+        };
+        let compiles = matches!(command, Command::CheckScript(_) | Command::PutScript { .. } | Command::SetActive(_));
+        let _turn = match compiles {
+            true => Some(turn(self.site, &mut self.wire, &self.site.workers, number, true).await?),
+            false => None,
         };
         let (store, library) = (&self.site.store, &self.site.scripts);
         let state = store.state();
         let Some(account) = state.account(number) else {
-            return self.server.answer(Answer::No, "", "The account has gone");
+            self.server.answer(Answer::No, "", "The account has gone");
+            return Ok(());
         };
         let outcome = match command {
             Command::HaveSpace { name, bytes } => scripts::has_space(account, &name, bytes),
             Command::PutScript { name, script } => scripts::put(store, library, number, &name, script).await,
-            Command::CheckScript(script) => scripts::check(library, Some(account), &script).map(drop),
+            Command::CheckScript(script) => {
+                block_in_place(|| scripts::check(library, Some(account), &script)).map(drop)
+            }
             Command::SetActive(name) => {
                 scripts::activate(store, library, number, Some(&*name).filter(|name| !name.is_empty())).await
             }
@@ -315,12 +335,16 @@ impl<S: Stream> Session<'_, S> {
                 self.server.logged_out(self.site.now());
                 Ok(())
             }
-            _ => return self.server.answer(Answer::No, "", "Not now"),
+            _ => {
+                self.server.answer(Answer::No, "", "Not now");
+                return Ok(());
+            }
         };
         match outcome {
             Ok(()) => self.server.answer(Answer::Ok, "", "Completed"),
             Err(failure) => self.refuse(&failure),
         }
+        Ok(())
     }
 
     fn list(&mut self, account: &store::Account) {

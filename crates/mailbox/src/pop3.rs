@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use proto::pop3::{Command, Config, Server, ServerEvent, Verb};
 use store::{State, Uids};
+use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::content::Body;
 use crate::guest::{Guest, Seat};
+use crate::labour::turn;
 use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::site::{Site, ensure};
@@ -33,7 +35,8 @@ pub async fn serve(stream: impl Stream, guest: impl Into<Guest>, site: &Site) ->
     let mut server = Server::new(Config::default(), site.now());
     server.say(true, format!("{} POP3 Sluice", site.hostname).as_bytes());
     let (wire, mail) = (Wire::new(stream), Maildrop::default());
-    let mut session = Session { site, guest: guest.into(), seat: None, wire, server, user: None, mail, exchange: None };
+    let mut session =
+        Session { site, guest: guest.into(), seat: None, wire, server, user: None, account: 0, mail, exchange: None };
     session.run().await?;
     session.wire.close().await;
     Ok(())
@@ -47,6 +50,8 @@ struct Session<'a, S> {
     wire: Wire<S>,
     server: Server,
     user: Option<String>,
+    /// The account, after login.
+    account: u32,
     /// Empty before the login.
     mail: Maildrop,
     exchange: Option<Exchange>,
@@ -194,18 +199,34 @@ impl<S: Stream> Session<'_, S> {
                 let line = mail.line(verb, number, message);
                 self.server.say(true, line.as_bytes());
             }
-            (verb @ (Verb::List | Verb::Uidl), _) => {
-                self.server.say(true, b"");
-                for number in 1..=u32::try_from(self.mail.messages.len()).unwrap_or(u32::MAX) {
-                    let Some(message) = self.mail.message(number) else { continue };
-                    let line = self.mail.line(verb, number, message);
-                    self.server.content(format!("{line}\r\n").as_bytes());
-                    self.flush_much().await?;
-                }
-                self.server.end();
-            }
+            (verb @ (Verb::List | Verb::Uidl), _) => return self.list_all(verb).await,
             _ => self.server.say(false, b"Not now"),
         }
+        Ok(())
+    }
+
+    /// Lists all messages, a chunk at a time, in turns with other accounts.
+    async fn list_all(&mut self, verb: Verb) -> io::Result<()> {
+        let (account, mut numbers) = (self.account, 1..=u32::try_from(self.mail.messages.len()).unwrap_or(u32::MAX));
+        self.server.say(true, b"");
+        loop {
+            let turn = turn(self.site, &mut self.wire, &self.site.workers, account, *numbers.start() == 1).await?;
+            while self.server.outbox().len() < CHUNK_BYTES
+                && let Some(number) = numbers.next()
+            {
+                let Some(message) = self.mail.message(number) else { continue };
+                let line = self.mail.line(verb, number, message);
+                self.server.content(format!("{line}\r\n").as_bytes());
+            }
+            drop(turn);
+            if numbers.is_empty() {
+                break;
+            }
+            self.flush().await?;
+            // A client that reads everything at once lets others have their turn all the same.
+            yield_now().await;
+        }
+        self.server.end();
         Ok(())
     }
 
@@ -259,6 +280,7 @@ impl<S: Stream> Session<'_, S> {
         let known = self.site.store.transact(move |transaction| ensure(transaction, &account)).await;
         let state = self.site.store.state();
         if let Ok(account) = known {
+            self.account = account;
             self.seat = self.site.seats.take(account);
             match self.seat {
                 None => return self.refuse(FULL),

@@ -44,9 +44,6 @@ const READERS_MAX: usize = 32;
 /// Pages of one account that are made at a time.
 const PAGES_OF_ONE_MAX: usize = 4;
 
-/// Forms with files that are read at a time: each is held, and what is made of it.
-const UPLOADS_MAX: usize = 3;
-
 /// Passwords and codes of users who have logged in that are checked at a time.
 const CHECKS_MAX: usize = 8;
 
@@ -119,8 +116,8 @@ pub struct Site {
     pub(crate) checks: Arc<Turns<u32>>,
     /// Pages that wait for other servers, by account: other pages do not wait for them.
     pub(crate) fetches: Arc<Turns<u32>>,
-    /// Forms with files, by account.
-    pub(crate) uploads: Arc<Turns<u32>>,
+    /// Memory of requests and answers of browsers and of clients of JMAP, by account.
+    pub(crate) in_memory: Arc<InFlight>,
     /// Snapshots and uploads of clients of JMAP.
     pub(crate) jmap: Mutex<Tables>,
     /// The doors that programs are told of.
@@ -186,7 +183,7 @@ impl Site {
             pages: Turns::with(READERS_MAX, PAGES_OF_ONE_MAX),
             checks: Turns::new(CHECKS_MAX),
             fetches: Turns::new(FETCHES_MAX),
-            uploads: Turns::new(UPLOADS_MAX),
+            in_memory: InFlight::in_memory(),
             jmap: Mutex::default(),
             discovery: Discovery::default(),
             browsers: Mutex::default(),

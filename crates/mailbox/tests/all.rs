@@ -18,3 +18,4 @@ mod search;
 mod shared;
 mod sieve;
 mod uptime;
+mod webmail;

@@ -20,6 +20,7 @@ pub enum Door {
     Pop3,
     Imap,
     Sieve,
+    Web,
 }
 
 pub struct Server {
@@ -161,6 +162,7 @@ impl Server {
                 Door::Gateway => mailbox::lmtp::serve(theirs, None, mailbox::lmtp::Peer::Lmtp, &site).await,
                 Door::Pop3 => mailbox::pop3::serve(theirs, client, &site).await,
                 Door::Imap => mailbox::imap::serve(theirs, client, &site).await,
+                Door::Web => mailbox::webmail::serve(theirs, client, true, &site).await,
                 Door::Sieve => {
                     let missing = mailbox::managesieve::Tls::Missing;
                     mailbox::managesieve::serve(theirs, client, missing, &site).await.map(drop)

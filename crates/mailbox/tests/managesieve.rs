@@ -89,3 +89,25 @@ async fn a_script_of_ten_megabytes_is_passed_over() {
     client.talk("C: \nS: NO (QUOTA/MAXSIZE) ...\nC: LISTSCRIPTS\nS: OK ...").await;
     client.talk("C: PUTSCRIPT \"larger\" {4294967295+}\nS: BYE \"Protocol error\"\nS:").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_sent_before_the_next_command_is_looked_at() {
+    let server = Server::start();
+    let mut client = server.connect(Door::Sieve);
+    client.skip_to("OK ").await;
+    client.talk("C: AUTHENTICATE \"PLAIN\" \"AGFubgBzZWNyZXQ=\"\nS: OK ...").await;
+    let script = format!("keep;\r\n#{}\r\n", "x".repeat(100_000));
+    client.send(format!("PUTSCRIPT \"a\" {{{}+}}\r\n{script}\r\n", script.len()).as_bytes()).await;
+    client.talk("S: OK ...").await;
+    client.send(format!("{}DELETESCRIPT \"a\"\r\n", "GETSCRIPT \"a\"\r\n".repeat(20)).as_bytes()).await;
+    client.talk(&format!("S: {{{}}}", script.len())).await;
+    let state = server.site().store.state();
+    let (_, ann) = state.account_named(b"ann").unwrap();
+    assert!(mailbox::scripts::get(ann, "a").is_some(), "19 scripts wait to be read");
+    for _ in 0..21 {
+        client.skip_to("OK ").await;
+    }
+    let state = server.site().store.state();
+    let (_, ann) = state.account_named(b"ann").unwrap();
+    assert!(mailbox::scripts::get(ann, "a").is_none());
+}

@@ -15,12 +15,12 @@ use proto::imap::url::Url;
 use proto::imap::{Item, Part, Section, response};
 use store::{Change, Entry, Flags, Mailbox, State, Uids};
 use text::date;
-use tokio::task::block_in_place;
+use tokio::task::{block_in_place, yield_now};
 
-use super::labour::{Slice, turn};
 use super::render::{self, flags_of};
 use super::{Done, REPLY_BYTES, Refusal, Session, done, no};
 use crate::content::cached_digest;
+use crate::labour::{Slice, turn};
 use crate::site::Site;
 use crate::turns::{Turn, Turns};
 use crate::wire::Stream;
@@ -246,8 +246,11 @@ impl<S: Stream> Session<'_, S> {
         }
         if self.server.outbox().len() >= REPLY_BYTES {
             *working = None;
+            self.flush_much().await?;
+            // A long reply goes on in turns with other accounts, however little work its items are.
+            yield_now().await;
+            *working = Some(self.working(Effort::Copy).await?);
         }
-        self.flush_much().await?;
         Ok(told)
     }
 
@@ -268,15 +271,20 @@ impl<S: Stream> Session<'_, S> {
             !Arc::ptr_eq(work.effort.turns(self.site), effort.turns(self.site)) || work.slice.is_over()
         }) {
             *working = None;
-            let (account, is_new) = (self.user()?.number, self.is_new());
-            let turn = turn(self.site, &mut self.wire, effort.turns(self.site), account, is_new).await?;
-            *working = Some(Working { effort, slice: Slice::begin(), _turn: turn });
+            *working = Some(self.working(effort).await?);
         }
         let Some(work) = working else { return Ok(Vec::new()) };
         Ok(match effort {
             Effort::Copy => vec![message.value(first)],
             _ => block_in_place(|| message.values(items, effort, &work.slice)),
         })
+    }
+
+    /// Waits for a turn.
+    async fn working(&mut self, effort: Effort) -> Result<Working, Refusal> {
+        let (account, is_new) = (self.user()?.number, self.is_new());
+        let turn = turn(self.site, &mut self.wire, effort.turns(self.site), account, is_new).await?;
+        Ok(Working { effort, slice: Slice::begin(), _turn: turn })
     }
 
     /// Sends a value. No more is held than that and [`REPLY_BYTES`](super::REPLY_BYTES).

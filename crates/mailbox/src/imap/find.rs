@@ -13,9 +13,9 @@ use proto::imap::search;
 use store::{Mailbox, State};
 use tokio::task::block_in_place;
 
-use super::labour::Slice;
 use super::render;
 use crate::indexing::{BEHIND_MAX, Found, Lookup, holds};
+use crate::labour::Slice;
 use crate::site::{Site, seconds};
 use crate::writer::Handle;
 

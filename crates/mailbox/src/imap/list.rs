@@ -9,11 +9,11 @@ use proto::imap::operation::{List, StatusItem};
 use proto::imap::response;
 use store::{DELIMITER, Mailbox, SpecialUse, Transaction};
 
-use super::labour::labour;
 use super::rights::not_permitted;
 use super::{Done, Refusal, Session, User, done, no, nonexistent};
 use crate::acl;
 use crate::file::File;
+use crate::labour::labour;
 use crate::site::seconds;
 use crate::wire::Stream;
 

@@ -14,10 +14,10 @@ use proto::imap::syntax::Set;
 use store::{Error, Flags, Refused, Uids};
 
 use super::find::{finder, in_view};
-use super::labour::labour;
 use super::rights::not_permitted;
 use super::{Done, NO_QRESYNC, REPLY_BYTES, Refusal, Session, User, done, no, render};
 use crate::acl;
+use crate::labour::labour;
 use crate::learner;
 use crate::site::seconds;
 use crate::wire::Stream;
@@ -265,7 +265,8 @@ impl<S: Stream> Session<'_, S> {
         let account = self.user()?.number;
         let view = self.selected.as_ref().ok_or(NOT_SELECTED)?;
         let mut finder = finder(self.site, view, key);
-        labour(self.site, &mut self.wire, account, |slice| finder.go_on(|| slice.is_over(), &mut found)).await
+        labour(self.site, &mut self.wire, account, |slice| finder.go_on(|| slice.is_over(), &mut found)).await?;
+        Ok(())
     }
 
     /// Sends threads: `(1 (2)(3 4))`.

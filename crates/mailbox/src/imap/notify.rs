@@ -16,9 +16,9 @@ use store::{DELIMITER, Mailbox, State};
 use tokio::task::block_in_place;
 use tokio::time::Instant;
 
-use super::labour::turn;
 use super::{Done, Refusal, Session, User, done, no};
 use crate::acl;
+use crate::labour::turn;
 use crate::wire::Stream;
 
 /// How often is looked at the most.

@@ -4,6 +4,8 @@ use std::io;
 
 use store::{Error, Refused};
 
+use crate::labour::Cut;
+
 /// A tagged reply: `OK`, `NO` or `BAD`, and its text.
 pub(super) type Reply = Result<String, Refusal>;
 
@@ -18,6 +20,15 @@ pub(super) enum Refusal {
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
         Refusal::Broken(error)
+    }
+}
+
+impl From<Cut> for Refusal {
+    fn from(cut: Cut) -> Self {
+        match cut {
+            Cut::Gone(error) => Refusal::Broken(error),
+            Cut::TooLong => no("[LIMIT] This takes too long"),
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use std::io;
 use proto::imap::acl::Rights;
 use tokio::task::block_in_place;
 
-use super::labour::turn;
 use super::notify::Notified;
 use super::{REPLY_BYTES, Refusal, Session, render};
+use crate::labour::turn;
 use crate::wire::Stream;
 
 /// Messages of a mailbox that is compared apart from other work.

@@ -7,8 +7,8 @@
 //! A page is made by the crate `webmail`; here are the connection ([`proto::http::Server`]), logins and sessions (`door`), second steps and
 //! passkeys (`step`), the mailbox (`mail`) and what is sent (`sending`). TLS is the caller's.
 //!
-//! Bounds: a head is whole within a minute, a form within five; forms with files are held, a few at a time and one
-//! of an account. A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
+//! Bounds: a head is whole within a minute, a form within five; forms with files and long replies count for the memory of their account
+//! ([`in_memory`](crate::in_flight::InFlight::in_memory)). A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
 //! that account.
 
 mod door;
@@ -33,6 +33,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::accounts::Account;
 use crate::discovery;
 use crate::guest::{Guest, Seat};
+use crate::in_flight::{Held, Owner};
 use crate::login::{Attempt, Caller, Checked, Denied, WEBMAIL};
 use crate::site::Site;
 use crate::webauthn::Origin;
@@ -51,8 +52,20 @@ const FORM_WAIT: Duration = Duration::from_secs(300);
 /// How long one who has not logged in may take.
 const LOGIN_WAIT: Duration = Duration::from_secs(30);
 
-/// Bytes of a form that are held while others are.
+/// Bytes of a request or a reply for which no memory is asked.
 const SMALL_BYTES: u64 = 64 << 10;
+
+/// Bytes of a reply that are sent at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Why the body of a request is not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unread {
+    /// It is larger than may be.
+    TooLarge,
+    /// The account has no more memory now.
+    Crowded,
+}
 
 /// Bytes of a message of which pages are made on the event loop.
 const SHORT_BYTES_MAX: u64 = 256 << 10;
@@ -97,9 +110,10 @@ impl<S: Stream> Connection<'_, S> {
         }
         let is_head = request.method == "HEAD";
         if let Some(asked) = discovery::asked(&call) {
-            let reply = match self.body(&request, discovery::REQUEST_BYTES_MAX, LOGIN_WAIT).await? {
-                Some(body) => self.site.discovery.answer(asked, &request, &call, &body, &self.site.hostname),
-                None => refusal(call.language, Refusal::TooLarge),
+            let mut nobody = self.memory(None);
+            let reply = match self.body(&request, (discovery::REQUEST_BYTES_MAX, LOGIN_WAIT), &mut nobody).await? {
+                Ok(body) => self.site.discovery.answer(asked, &request, &call, &body, &self.site.hostname),
+                Err(_) => refusal(call.language, Refusal::TooLarge),
             };
             self.reply(reply, None, is_head).await?;
             return Ok(!self.server.is_over());
@@ -134,16 +148,14 @@ impl<S: Stream> Connection<'_, S> {
 
     async fn user(&mut self, request: &Request, mut call: Call, user: User, is_head: bool) -> io::Result<()> {
         let number = user.session.account;
-        let is_small =
-            matches!(request.framing, Framing::Empty) || matches!(request.framing, Framing::Length(0..=SMALL_BYTES));
-        let _upload = match is_small {
-            true => None,
-            false => Some(self.guest.wait(&mut self.wire, self.site.uploads.turn(number)).await?),
+        let (language, mut memory) = (call.language, self.memory(Some(&user.account.name)));
+        call.form = match self.form(request, (FORM_BYTES_MAX, FORM_WAIT), &mut memory).await? {
+            Ok(form) => form,
+            Err(why) => {
+                let why = if why == Unread::TooLarge { Refusal::FilesTooLarge } else { Refusal::Busy };
+                return self.reply(refusal(language, why), None, is_head).await;
+            }
         };
-        let Some(form) = self.form(request, FORM_BYTES_MAX, FORM_WAIT).await? else {
-            return self.reply(refusal(call.language, Refusal::FilesTooLarge), None, is_head).await;
-        };
-        call.form = form;
         let is_logout = call.is_post && call.segments() == ["logout"];
         if is_logout && !call.is_foreign && is_same(call.form.get("token"), &user.session.token) {
             let reply = user.leave(self.site, self.is_secure);
@@ -168,6 +180,7 @@ impl<S: Stream> Connection<'_, S> {
             false => block_in_place(|| answer(&mut mail, &user.session, call)),
         };
         drop(turn);
+        let reply = within(&mut memory, reply).unwrap_or_else(|| refusal(language, Refusal::Busy));
         self.reply(reply, Some(&mut mail), is_head).await
     }
 
@@ -192,10 +205,11 @@ impl<S: Stream> Connection<'_, S> {
     }
 
     async fn stranger(&mut self, request: &Request, mut call: Call) -> io::Result<Reply> {
-        let Some(form) = self.form(request, LOGIN_BYTES_MAX, LOGIN_WAIT).await? else {
-            return Ok(refusal(call.language, Refusal::TooLarge));
+        let mut nobody = self.memory(None);
+        call.form = match self.form(request, (LOGIN_BYTES_MAX, LOGIN_WAIT), &mut nobody).await? {
+            Ok(form) => form,
+            Err(_) => return Ok(refusal(call.language, Refusal::TooLarge)),
         };
-        call.form = form;
         match (call.is_post, &call.segments()[..]) {
             (true, _) if is_login(&call) => self.log_in(&call).await,
             (false, ["login", "passkey"]) if call.is_known => {
@@ -309,21 +323,39 @@ impl<S: Stream> Connection<'_, S> {
         }
     }
 
-    /// The form of a request, which is read to its end; `None` if it is larger than may be.
-    async fn form(&mut self, request: &Request, bytes_max: u64, wait: Duration) -> io::Result<Option<Form>> {
-        let Some(body) = self.body(request, bytes_max, wait).await? else { return Ok(None) };
+    /// Memory for a request of an account, and its reply.
+    fn memory(&self, account: Option<&str>) -> Held {
+        self.site.in_memory.begin(account.map(|name| Owner::Account(name.to_owned())).into_iter().collect())
+    }
+
+    /// The form of a request, which is read to its end.
+    async fn form(
+        &mut self,
+        request: &Request,
+        bounds: (u64, Duration),
+        memory: &mut Held,
+    ) -> io::Result<Result<Form, Unread>> {
+        let body = match self.body(request, bounds, memory).await? {
+            Ok(body) => body,
+            Err(why) => return Ok(Err(why)),
+        };
         let kind = request.fields.get("content-type").unwrap_or_default();
-        Ok(Some(match body.is_empty() {
+        Ok(Ok(match body.is_empty() {
             true => Form::default(),
             false => block_in_place(|| Form::of_body(kind, &body)),
         }))
     }
 
-    /// The body of a request, which is read to its end; `None` if it is larger than may be.
-    async fn body(&mut self, request: &Request, bytes_max: u64, wait: Duration) -> io::Result<Option<Vec<u8>>> {
+    /// The body of a request, which is read to its end.
+    async fn body(
+        &mut self,
+        request: &Request,
+        (bytes_max, wait): (u64, Duration),
+        memory: &mut Held,
+    ) -> io::Result<Result<Vec<u8>, Unread>> {
         if matches!(request.framing, Framing::Length(bytes) if bytes > bytes_max.saturating_mul(PASSED_OVER)) {
             self.server.close();
-            return Ok(None);
+            return Ok(Err(Unread::TooLarge));
         }
         let until = Instant::now() + wait;
         let (mut body, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0u64);
@@ -332,10 +364,14 @@ impl<S: Stream> Connection<'_, S> {
             let event = self.step(until, &mut piece).await?;
             bytes = bytes.saturating_add(piece.len() as u64);
             if bytes <= bytes_max {
+                if bytes > SMALL_BYTES && memory.take(piece.len() as u64).is_err() {
+                    self.server.close();
+                    return Ok(Err(Unread::Crowded));
+                }
                 body.extend_from_slice(&piece);
             } else if bytes > bytes_max.saturating_mul(PASSED_OVER) {
                 self.server.close();
-                return Ok(None);
+                return Ok(Err(Unread::TooLarge));
             }
             piece.clear();
             match event {
@@ -347,7 +383,7 @@ impl<S: Stream> Connection<'_, S> {
                 }
             }
         }
-        Ok((bytes <= bytes_max).then_some(body))
+        Ok(if bytes <= bytes_max { Ok(body) } else { Err(Unread::TooLarge) })
     }
 
     /// One event, after more has come where that is needed. Content is appended to `content`.
@@ -379,7 +415,14 @@ impl<S: Stream> Connection<'_, S> {
     ) -> io::Result<()> {
         self.server.respond(&reply.head());
         match (&mut reply.body, mail) {
-            (Body::Bytes(bytes), _) => self.server.content(bytes),
+            (Body::Bytes(bytes), _) => {
+                for piece in bytes.chunks(PIECE_BYTES) {
+                    if !self.server.outbox().is_empty() && bytes.len() > PIECE_BYTES {
+                        self.flush().await?;
+                    }
+                    self.server.content(piece);
+                }
+            }
             (Body::Content(content), Some(mail)) if !is_head => {
                 while let Some(piece) = content.next(&mut *mail) {
                     self.server.content(piece);
@@ -401,6 +444,15 @@ impl<S: Stream> Connection<'_, S> {
         self.server.sent();
         Ok(())
     }
+}
+
+/// The reply, if there is memory for it until it is sent.
+fn within(memory: &mut Held, reply: Reply) -> Option<Reply> {
+    let bytes = match &reply.body {
+        Body::Bytes(bytes) => bytes.len() as u64,
+        Body::Content(_) => 0,
+    };
+    (bytes <= SMALL_BYTES || memory.take(bytes).is_ok()).then_some(reply)
 }
 
 /// Whether a proxy says that a request has come to it by TLS (RFC 7239): of several proxies the last one.

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 
 use self::host::Door;
 use super::host::{self as pages, Server};
-use super::{Connection, FORM_WAIT};
+use super::{Connection, FORM_WAIT, Unread, within};
 use crate::account::Account;
 use crate::login::{Caller, Denied};
 use crate::site::{Site, ensure};
@@ -31,6 +31,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The bounds of the time between two signs of life, in seconds (RFC 8620, section 7.3).
 const PING_SECONDS: (u64, u64) = (30, 900);
+
+/// Requests and answers of the account take all the memory that it has.
+const CROWDED: Problem = Problem::Limit("maxConcurrentRequests");
 
 /// The types whose changes are told.
 const TYPES: [&str; 4] = ["Mailbox", "Email", DELIVERY, "Thread"];
@@ -143,22 +146,27 @@ impl<S: Stream> Connection<'_, S> {
     async fn api(&mut self, request: &Request, account: &Account, number: u32) -> io::Result<()> {
         let kind = request.fields.get("content-type").unwrap_or_default();
         let is_json = kind.get(..16).is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/json"));
-        let body = match self.body(request, limits::REQUEST_BYTES_MAX, FORM_WAIT).await? {
-            Some(body) if is_json => body,
-            Some(_) => return self.refuse(request, refused(Problem::NotJson)).await,
-            None => return self.refuse(request, refused(Problem::Limit("maxSizeRequest"))).await,
+        let mut memory = self.memory(Some(&account.name));
+        let body = match self.body(request, (limits::REQUEST_BYTES_MAX, FORM_WAIT), &mut memory).await? {
+            Ok(body) if is_json => body,
+            Ok(_) => return self.refuse(request, refused(Problem::NotJson)).await,
+            Err(Unread::TooLarge) => return self.refuse(request, refused(Problem::Limit("maxSizeRequest"))).await,
+            Err(Unread::Crowded) => return self.refuse(request, refused(CROWDED)).await,
         };
         let turn = self.guest.wait(&mut self.wire, self.site.readers.turn(number)).await?;
         let answered = block_in_place(|| answer(&mut door(self.site, account, number), &body));
         drop(turn);
         let reply = answered.map_or_else(refused, |text| Reply::json(200, text));
+        let reply = within(&mut memory, reply).unwrap_or_else(|| refused(CROWDED));
         self.refuse(request, reply).await
     }
 
     async fn upload(&mut self, request: &Request, account: &Account, number: u32) -> io::Result<()> {
-        let _turn = self.guest.wait(&mut self.wire, self.site.uploads.turn(number)).await?;
-        let Some(body) = self.body(request, limits::UPLOAD_BYTES_MAX, FORM_WAIT).await? else {
-            return self.refuse(request, refused(Problem::Limit("maxSizeUpload"))).await;
+        let mut memory = self.memory(Some(&account.name));
+        let body = match self.body(request, (limits::UPLOAD_BYTES_MAX, FORM_WAIT), &mut memory).await? {
+            Ok(body) => body,
+            Err(Unread::TooLarge) => return self.refuse(request, refused(Problem::Limit("maxSizeUpload"))).await,
+            Err(Unread::Crowded) => return self.refuse(request, refused(Problem::Limit("maxConcurrentUpload"))).await,
         };
         let kind = media_type(request.fields.get("content-type").unwrap_or_default());
         let size = body.len();

@@ -16,9 +16,10 @@ use sha1::{Digest as _, Sha1};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
-use super::super::Connection;
-use super::{LOOK_EVERY, TYPES, Watch, door, problem};
+use super::super::{Connection, SMALL_BYTES};
+use super::{CROWDED, LOOK_EVERY, TYPES, Watch, door, problem};
 use crate::account::Account;
+use crate::in_flight::Held;
 use crate::wire::Stream;
 
 /// The time after which a client that says nothing is asked whether it is there.
@@ -26,6 +27,9 @@ const ASK_AFTER: Duration = Duration::from_secs(300);
 
 /// The time after which it is not.
 const SILENT_MAX: Duration = Duration::from_secs(600);
+
+/// The close code where there is no memory now (registered by IANA for RFC 6455).
+const TRY_AGAIN_LATER: u16 = 1013;
 
 /// The protocol, as clients ask for it (section 4.1).
 const PROTOCOL: &str = "jmap";
@@ -40,6 +44,8 @@ struct Socket {
     reader: Reader,
     /// The text of the message that is read.
     text: Option<Vec<u8>>,
+    /// Memory of the text, and of what is sent.
+    memory: Held,
     /// Types whose changes are told.
     told: Vec<&'static str>,
     watch: Watch,
@@ -80,7 +86,8 @@ impl<S: Stream> Connection<'_, S> {
         self.flush().await?;
         let watch = Watch::new(self.site, number);
         let (reader, text, told, out) = (Reader::new(Sender::Client), None, Vec::new(), Vec::new());
-        let mut socket = Socket { account, number, reader, text, told, watch, out };
+        let memory = self.memory(Some(&account.name));
+        let mut socket = Socket { account, number, reader, text, memory, told, watch, out };
         let (mut heard, mut is_asked) = (Instant::now(), false);
         loop {
             let course = self.read(&mut socket).await?;
@@ -133,14 +140,23 @@ impl<S: Stream> Connection<'_, S> {
                 }
                 Event::Content => match &mut socket.text {
                     Some(text) if (text.len() + content.len()) as u64 <= limits::REQUEST_BYTES_MAX => {
-                        text.extend_from_slice(content);
-                        Course::On
+                        let is_small = (text.len() + content.len()) as u64 <= SMALL_BYTES;
+                        match is_small || socket.memory.take(content.len() as u64).is_ok() {
+                            true => {
+                                text.extend_from_slice(content);
+                                Course::On
+                            }
+                            false => socket.end(TRY_AGAIN_LATER),
+                        }
                     }
                     _ => socket.end(1009),
                 },
                 Event::End => {
                     let text = socket.text.take().unwrap_or_default();
-                    self.message(socket, &text).await?
+                    let course = self.message(socket, &text).await?;
+                    self.wire.write(&std::mem::take(&mut socket.out)).await?;
+                    socket.memory = self.memory(Some(&socket.account.name));
+                    course
                 }
                 Event::Control(Kind::Ping) => {
                     let content = content.to_vec();
@@ -183,7 +199,11 @@ impl<S: Stream> Connection<'_, S> {
                 responded(id.as_deref(), answered)
             }
         };
-        socket.say(Kind::Text, answered.as_bytes());
+        let is_small = answered.len() as u64 <= SMALL_BYTES;
+        match is_small || socket.memory.take(answered.len() as u64).is_ok() {
+            true => socket.say(Kind::Text, answered.as_bytes()),
+            false => socket.say(Kind::Text, responded(None, Err(CROWDED)).as_bytes()),
+        }
         Ok(Course::On)
     }
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use tokio::task::block_in_place;
 
-use super::reply::{Refusal, no};
 use crate::site::Site;
 use crate::turns::{Turn, Turns};
 use crate::wire::{Stream, Wire};
@@ -18,8 +17,16 @@ use crate::wire::{Stream, Wire};
 /// How long work goes on before others have a turn.
 const SLICE: Duration = Duration::from_millis(10);
 
+/// Why work ends before it is done.
+pub(crate) enum Cut {
+    /// The session ends.
+    Gone(io::Error),
+    /// Its time is over.
+    TooLong,
+}
+
 /// A part of work under way.
-pub(super) struct Slice {
+pub(crate) struct Slice {
     ends: Instant,
 }
 
@@ -36,15 +43,15 @@ impl Slice {
 }
 
 /// Does `work`, which returns true when it is done, slice by slice. It ends before with the session, or when its time is over.
-pub(super) async fn labour<S: Stream>(
+pub(crate) async fn labour<S: Stream>(
     site: &Site,
     wire: &mut Wire<S>,
     account: u32,
     mut work: impl FnMut(&Slice) -> bool,
-) -> Result<(), Refusal> {
+) -> Result<(), Cut> {
     let mut worked = Duration::ZERO;
     loop {
-        let turn = turn(site, wire, &site.workers, account, worked.is_zero()).await?;
+        let turn = turn(site, wire, &site.workers, account, worked.is_zero()).await.map_err(Cut::Gone)?;
         let began = Instant::now();
         let is_done = block_in_place(|| work(&Slice { ends: began + SLICE }));
         drop(turn);
@@ -55,14 +62,14 @@ pub(super) async fn labour<S: Stream>(
         if worked >= site.work_max {
             site.numbers.ended.fetch_add(1, Relaxed);
             tracing::warn!(account, seconds = worked.as_secs(), "command ended: too much work");
-            return Err(no("[LIMIT] This takes too long"));
+            return Err(Cut::TooLong);
         }
     }
 }
 
 /// Waits for a turn of an account, while its client is there. With `is_first` a turn that is free is taken without a look at the
 /// client, which may have closed its side after its last command.
-pub(super) async fn turn<S: Stream>(
+pub(crate) async fn turn<S: Stream>(
     site: &Site,
     wire: &mut Wire<S>,
     turns: &Arc<Turns<u32>>,
