@@ -7,7 +7,7 @@
 //! it if it is empty; else hash the line ends that were counted, then the line. Here there are no lines, but runs of bytes
 //! between white space and line ends, and what was counted are three values.
 
-use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+use aws_lc_rs::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
 use crate::header::Canonicalization;
 
@@ -340,7 +340,7 @@ mod tests {
     }
 
     fn digest(bytes: &[u8]) -> Vec<u8> {
-        ring::digest::digest(&SHA256, bytes).as_ref().to_vec()
+        aws_lc_rs::digest::digest(&SHA256, bytes).as_ref().to_vec()
     }
 
     /// Compares with the plain algorithm, however the body is cut.

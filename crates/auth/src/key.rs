@@ -2,7 +2,7 @@
 //!
 //! Bounds: RSA keys of 1,024 to 8,192 bits (RFC 8301 wants none below, and few compute with more).
 
-use ring::signature::{
+use aws_lc_rs::signature::{
     ED25519, RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
     RsaPublicKeyComponents, UnparsedPublicKey,
 };
@@ -166,7 +166,7 @@ impl Key {
                     .verify(&RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, signed, signature),
                 // Ed25519 signs the hash, which it hashes again (RFC 8463 section 3).
                 (Public::Ed25519(key), Algorithm::Ed25519Sha256) => UnparsedPublicKey::new(&ED25519, key)
-                    .verify(ring::digest::digest(&ring::digest::SHA256, signed).as_ref(), signature),
+                    .verify(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, signed).as_ref(), signature),
                 _ => return Err(Refusal::Algorithm),
             };
         outcome.map_err(|_| Refusal::Signature)

@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn hash(body: &[u8]) -> Vec<u8> {
-        ring::digest::digest(&ring::digest::SHA256, body).as_ref().to_vec()
+        aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body).as_ref().to_vec()
     }
 
     #[test]

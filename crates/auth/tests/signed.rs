@@ -7,8 +7,8 @@ use auth::dkim::sign::{self, Signer, SigningKey};
 use auth::dkim::{self, Judge, Limits, Outcome, Signature};
 use auth::message::{LineEnds, Message, Progress};
 use auth::{Inquiry, Pending, inquiry, message};
-use ring::rand::SystemRandom;
-use ring::signature::{Ed25519KeyPair, KeyPair};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 
 use crate::yaml::{documents, files, text};
 use crate::zone::Zone;

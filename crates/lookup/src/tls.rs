@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -27,7 +27,7 @@ pub fn trusting(authorities: &Path) -> Result<Arc<ClientConfig>, String> {
     if roots.add_parsable_certificates(read.map_err(|error| named(&error))?).0 == 0 {
         return Err(named(&"no certificate in it"));
     }
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }

@@ -87,7 +87,7 @@ impl Client {
     pub fn trusting(authority: CertificateDer<'static>) -> Client {
         let mut roots = RootCertStore::empty();
         roots.add(authority).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -475,7 +475,7 @@ fn a_server_has_to_prove_who_it_is() {
     let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_string()]).unwrap();
     let certificate = CertificateDer::from(key.cert.der().to_vec());
     let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = config.with_no_client_auth().with_single_cert(vec![certificate], private).unwrap();
     let mirror = Mirror::start(Some(Arc::new(config)));

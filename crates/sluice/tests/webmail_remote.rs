@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use auth::dkim::sign::{Signer, SigningKey, WANTED};
 use auth::message::{LineEnds, Message, Progress};
-use ring::rand::SystemRandom;
-use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 
 use crate::harness::dns::{Dns, Told};
 use crate::harness::tls::Certificate;

@@ -5,8 +5,8 @@
 
 use std::fmt::Write as _;
 
-use ring::rand::SecureRandom;
-use ring::signature::{Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
+use aws_lc_rs::rand::SecureRandom;
+use aws_lc_rs::signature::{Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 
 use crate::body::{BodyHashes, Hash, Wanted};
 use crate::header::{Canonicalization, Field, Header};
@@ -107,12 +107,12 @@ impl SigningKey {
     fn sign(&self, signed: &[u8], random: &dyn SecureRandom) -> Result<Vec<u8>, SignError> {
         match self {
             SigningKey::Rsa(key) => {
-                let mut signature = vec![0; key.public().modulus_len()];
+                let mut signature = vec![0; key.public_modulus_len()];
                 key.sign(&RSA_PKCS1_SHA256, random, signed, &mut signature).map_err(|_| SignError::Failed)?;
                 Ok(signature)
             }
             SigningKey::Ed25519(key) => {
-                let hash = ring::digest::digest(&ring::digest::SHA256, signed);
+                let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, signed);
                 Ok(key.sign(hash.as_ref()).as_ref().to_vec())
             }
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use ureq::Agent;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
@@ -42,6 +42,6 @@ pub(super) fn tls(authorities: &Path, needed: bool) -> Result<TlsConfig, String>
     });
     Ok(TlsConfig::builder()
         .root_certs(RootCerts::Specific(Arc::new(roots.collect())))
-        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
+        .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
         .build())
 }

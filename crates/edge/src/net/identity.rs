@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use rcgen::generate_simple_self_signed;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
@@ -134,7 +134,7 @@ fn from_files(chain: &Path, key: &Path) -> Result<Shown, String> {
         pem::Error::NoItemsFound => unreadable(key, &"no private key in it"),
         error => unreadable(key, &error),
     })?;
-    let identity = CertifiedKey::from_der(certificates, secret, &ring::default_provider());
+    let identity = CertifiedKey::from_der(certificates, secret, &aws_lc_rs::default_provider());
     let identity = identity.map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => {
             format!("{} is not the key of the certificate in {}", key.display(), chain.display())
@@ -169,7 +169,7 @@ pub fn parse(pem: &[u8]) -> Result<CertifiedKey, String> {
     let chain = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(|error| error.to_string())?;
     let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| error.to_string())?;
-    CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| error.to_string())
+    CertifiedKey::from_der(chain, key, &aws_lc_rs::default_provider()).map_err(|error| error.to_string())
 }
 
 /// Whether a certificate is for all these names.

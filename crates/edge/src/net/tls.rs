@@ -1,6 +1,6 @@
 //! TLS: who we are to clients, and how a next hop proves who it is.
 //!
-//! The versions, cipher suites and groups are rustls' defaults with ring; the one knob is the oldest version. Tickets
+//! The versions, cipher suites and groups are rustls' defaults with aws-lc-rs, hybrid post-quantum key exchange first; the one knob is the oldest version. Tickets
 //! resume sessions without state on our side; there is no early data. Certificates for clients are in `identity`.
 
 use std::io;
@@ -11,7 +11,7 @@ use tokio_rustls::rustls;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::NoServerSessionStorage;
 use rustls::{
@@ -39,12 +39,12 @@ pub fn server(identities: Arc<Identities>, minimum: TlsVersion) -> Result<Arc<Se
     let builder = builder.map_err(|error| error.to_string())?.with_no_client_auth();
     let mut config = builder.with_cert_resolver(identities);
     config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
+    config.ticketer = aws_lc_rs::Ticketer::new().map_err(|error| error.to_string())?;
     Ok(Arc::new(config))
 }
 
 pub(super) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
+    Arc::new(aws_lc_rs::default_provider())
 }
 
 /// The same for clients of the web, who say which versions of HTTP they speak.
@@ -60,7 +60,7 @@ pub fn for_web(server: &ServerConfig) -> Arc<ServerConfig> {
 /// When the system gives none.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    let filled = ring::default_provider().secure_random.fill(&mut bytes);
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
     filled.map(|()| bytes).map_err(|_| io::Error::other("no randomness"))
 }
 

@@ -1,6 +1,6 @@
 //! Public keys as authenticators write them (COSE, RFC 9052 and 9053; RFC 8230 for RSA), and their signatures.
 
-use ring::signature::{
+use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
 };
 

@@ -13,9 +13,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use aws_lc_rs::hmac;
+use aws_lc_rs::rand::{SecureRandom as _, SystemRandom};
 use edge::net::stream::Stream;
-use ring::hmac;
-use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

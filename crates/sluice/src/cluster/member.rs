@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use aws_lc_rs::rand::{SecureRandom as _, SystemRandom};
 use cluster::{Answer, Duty, Lease, Standing, Tail, Vigil};
 use mailbox::File;
-use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};

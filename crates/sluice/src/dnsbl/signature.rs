@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ::dnsbl::delta::{from_hex, hex};
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 use edge::net::pem;
-use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 
 use crate::output::Failure;
 

@@ -11,8 +11,8 @@
 use std::fs;
 use std::path::Path;
 
+use aws_lc_rs::hmac;
 use mailbox::Rewriter;
-use ring::hmac;
 use text::base64;
 
 /// Days for which an address is good.

@@ -1,8 +1,8 @@
 //! An authenticator of passkeys, with the browser before it: answers to the pages that ask for one.
 
-use ring::digest::{SHA256, digest};
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
+use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 
 use super::base64;
 use super::browser::Page;

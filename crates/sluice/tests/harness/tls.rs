@@ -107,7 +107,7 @@ impl Certificate {
     fn connection(&self, name: &str, versions: &[&'static SupportedProtocolVersion]) -> ClientConnection {
         let mut roots = RootCertStore::empty();
         roots.add(self.der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions).unwrap();
         let config = builder.with_root_certificates(roots).with_no_client_auth();
         ClientConnection::new(Arc::new(config), ServerName::try_from(name.to_string()).unwrap()).unwrap()
@@ -126,7 +126,7 @@ impl Certificate {
 
     /// The same, which speaks these protocols (ALPN).
     pub fn serving(&self, protocols: &[&str]) -> ServerConnection {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let mut config = builder.with_no_client_auth().with_single_cert(vec![self.der()], self.key_der()).unwrap();
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();

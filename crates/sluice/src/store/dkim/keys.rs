@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use ring::rand::SystemRandom;
-use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use text::base64;
 
 use super::rsa;
@@ -130,7 +130,7 @@ impl Key {
     pub fn make(domain: &str, selector: &str, kind: Kind, from: i64) -> Result<Key, String> {
         let random = SystemRandom::new();
         let private = match kind {
-            Kind::Rsa => rsa::private_key(&random).ok_or("no randomness")?,
+            Kind::Rsa => rsa::private_key().ok_or("no randomness")?,
             Kind::Ed25519 => Ed25519KeyPair::generate_pkcs8(&random).map_err(|_| "no randomness")?.as_ref().to_vec(),
         };
         let (domain, selector) = (domain.to_ascii_lowercase(), selector.to_ascii_lowercase());

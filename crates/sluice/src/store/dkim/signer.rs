@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use auth::body::BodyHashes;
 use auth::dkim::sign::{NAMES, Signer as DkimSigner, SigningKey, WANTED};
 use auth::header::Header;
+use aws_lc_rs::rand::SystemRandom;
 use mailbox::{Signer, Signing};
-use ring::rand::SystemRandom;
 
 use super::keys::Keys;
 

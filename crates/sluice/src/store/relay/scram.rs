@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU32;
 
-use ring::{digest, hmac, pbkdf2};
+use aws_lc_rs::{digest, hmac, pbkdf2};
 use text::base64;
 
 /// The rounds of hashing that a server may ask for.
