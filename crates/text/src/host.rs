@@ -54,7 +54,24 @@ pub fn ascii(host: &[u8]) -> Vec<u8> {
         return name.into_bytes();
     }
     let labels: Option<Vec<String>> = text.split('.').map(label).collect();
-    labels.map_or_else(|| text.clone().into_bytes(), |labels| labels.join(".").into_bytes())
+    labels.map_or_else(|| text.to_ascii_lowercase().into_bytes(), |labels| labels.join(".").into_bytes())
+}
+
+/// A host with escapes (`%C2%AD`) as browsers read it: escaped bytes beyond ASCII are decoded, then it is put into ASCII. Escapes of
+/// ASCII stay.
+pub fn ascii_of_escaped(host: &[u8]) -> Vec<u8> {
+    if !host.contains(&b'%') {
+        return ascii(host);
+    }
+    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
+    let mut plain = Vec::with_capacity(host.len());
+    let mut rest = host;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let coded = digit(behind.first()).zip(digit(behind.get(1))).filter(|(high, _)| byte == b'%' && *high >= 8);
+        plain.push(coded.map_or(byte, |(high, low)| (high << 4 | low) as u8));
+        rest = if coded.is_some() { &behind[2..] } else { behind };
+    }
+    ascii(&plain)
 }
 
 /// As UTS 46 maps it: characters that are not seen are left out, wide letters are plain ones. Joiners that it forbids where they
@@ -75,7 +92,7 @@ fn is_latin1_name(byte: u8) -> bool {
 /// A label in ASCII (RFC 3492), if it fits.
 fn label(text: &str) -> Option<String> {
     if text.is_ascii() {
-        return (1..=63).contains(&text.len()).then(|| text.to_owned());
+        return (1..=63).contains(&text.len()).then(|| text.to_ascii_lowercase());
     }
     let coded = punycode(&text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>())?;
     (coded.len() <= 59).then(|| format!("xn--{coded}"))
@@ -250,6 +267,16 @@ mod tests {
             assert_eq!(ascii(format!("{hidden}.example").as_bytes()), b"evil.example", "{hidden:?}");
         }
         assert_eq!(ascii(b"ev\xadil.example"), b"evil.example");
+        for (escaped, wanted) in [
+            ("Ev%C2%ADil.example", "evil.example"),
+            ("ev%e2%81%a0il%E3%80%82example", "evil.example"),
+            ("b%C3%BCcher.example", "xn--bcher-kva.example"),
+            ("%65vil.example", "%65vil.example"),
+            ("evil.example%", "evil.example%"),
+            ("evil.example%c", "evil.example%c"),
+        ] {
+            assert_eq!(ascii_of_escaped(escaped.as_bytes()), wanted.as_bytes(), "{escaped}");
+        }
         for wrong in ["xn--", "xn--!", "xn--99999999", "xn--a-b-ü"] {
             assert!(shown(wrong).len() <= wrong.len(), "{wrong}");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Reading;
 use super::perl::{begins, find, trim};
-use text::host::ascii;
+use text::host::ascii_of_escaped;
 
 /// As many are followed that stand in each other.
 const REDIRECTIONS_MAX: usize = 100;
@@ -122,7 +122,7 @@ fn web(uri: &[u8], reading: &Reading, all: &mut BTreeSet<Vec<u8>>) -> Option<Vec
         rest_without = &rest[1 + port.len()..];
         all.insert(joined(&host, rest_without));
     }
-    let in_ascii = ascii(&host);
+    let in_ascii = ascii_of_escaped(&host);
     if in_ascii != host.to_ascii_lowercase() {
         all.insert(joined(&in_ascii, rest));
         if !port.is_empty() && !rest_without.is_empty() {
@@ -340,5 +340,7 @@ mod tests {
         assert_eq!(all("http://foo/"), ["http://foo/", "http://www.foo.com/"]);
         assert_eq!(all("mailto:a@b.c?subject=d"), ["mailto:a@b.c", "mailto:a@b.c?subject=d"]);
         assert_eq!(all("#top"), ["#top"]);
+        assert_eq!(all("http://ev%C2%ADil.com/"), ["http://ev%C2%ADil.com/", "http://evil.com/"]);
+        assert_eq!(all("http://ev%E2%81%A0il.com/"), ["http://ev%E2%81%A0il.com/", "http://evil.com/"]);
     }
 }

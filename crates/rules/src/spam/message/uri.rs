@@ -319,9 +319,16 @@ fn next(line: &[u8], from: usize, reading: &Reading) -> Option<Found> {
     None
 }
 
-/// The run of bytes before what ends it, if it is not too long.
+/// The run of bytes before what ends it, if it is not too long. A byte 0xa0 is an end where it is a blank, alone or behind 0xc2, and not
+/// where it belongs to another character of UTF-8.
 fn run(bytes: &[u8], max: usize, is_end: fn(u8) -> bool) -> Option<usize> {
-    let length = bytes.iter().take(max + 1).take_while(|byte| !is_end(**byte)).count();
+    let mut before = 0;
+    let goes_on = |byte: &u8| {
+        let is_inner = *byte == 0xa0 && before >= 0x80 && before != 0xc2 && !is_end(before);
+        before = *byte;
+        is_inner || !is_end(*byte)
+    };
+    let length = bytes.iter().take(max + 1).copied().take_while(goes_on).count();
     (1..=max).contains(&length).then_some(length)
 }
 
@@ -395,14 +402,23 @@ fn behind_host(text: &[u8], end: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn uris(line: &str) -> Vec<(String, Vec<&'static str>)> {
+    fn found(line: &str) -> Vec<Uri> {
         let tlds = ["com", "org", "uk"].iter().map(|name| name.as_bytes().into()).collect();
         let reading = Reading { tlds, ..Reading::default() };
         let limits = MessageLimits::default();
         let mut uris = Uris::new(&reading, &limits);
         uris.text(&[line.as_bytes().into()]);
+        uris.found
+    }
+
+    fn uris(line: &str) -> Vec<(String, Vec<&'static str>)> {
         let text = |uri: &Uri| String::from_utf8_lossy(&uri.raw).into_owned();
-        uris.found.iter().map(|uri| (text(uri), uri.kinds.iter().copied().collect())).collect()
+        found(line).iter().map(|uri| (text(uri), uri.kinds.iter().copied().collect())).collect()
+    }
+
+    fn hosts(line: &str) -> Vec<String> {
+        let hosts = found(line).into_iter().flat_map(|uri| uri.hosts.into_keys());
+        hosts.map(|host| String::from_utf8_lossy(&host).into_owned()).collect()
     }
 
     #[test]
@@ -417,6 +433,15 @@ mod tests {
         ] {
             assert_eq!(uris(line).first().map(|(uri, _)| uri.as_str()), Some(expected), "{line}");
         }
+        let blank = "http://a.com\u{a0}b".as_bytes();
+        assert_eq!(run(blank, RUN_MAX, is_end), Some(blank.len() - 2), "no-break space");
+        assert_eq!(run("x@b\u{2060}.c".as_bytes(), MAIL_MAX, is_mail_end), Some(3));
+        for line in
+            ["http://ev\u{2060}il.com/", "www.ev\u{2060}il.com", "http://evil.com\u{2060}", "http://evil%C2%AD.com"]
+        {
+            assert!(hosts(line).iter().any(|host| host.ends_with("evil.com")), "{line:?}");
+        }
+        assert_eq!(hosts("http://voil\u{e0}.com"), ["xn--voil-3na.com"]);
         for line in ["Vi@gra", "a.nowhere", "http://", "cid:image@a.com", "a.com.b"] {
             assert!(uris(line).is_empty(), "{line} {:?}", uris(line));
         }
