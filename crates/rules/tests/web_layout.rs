@@ -1,7 +1,9 @@
 //! Where the files of a configuration lie, and what is told of entries that never count.
 
+use std::collections::HashMap;
+
 use rules::web::phrase::Dialect;
-use rules::web::{Entry, Request, Response, Verdict};
+use rules::web::{Entry, Filter, Limits, Request, Response, Verdict};
 
 use crate::web::{ask, lists, load};
 
@@ -55,11 +57,57 @@ fn a_mark_of_utf_8_is_no_part_of_the_first_line() {
     assert_eq!(ask(&filter, "http://a.test/x").verdict, Verdict::Block);
 }
 
+/// Spellings of `evil.a.test` that browsers map to it (UTS 46).
+const SPELLINGS: [&str; 9] = [
+    "EVIL.a.test",
+    "ev\u{ad}il.a.test",
+    "ev\u{200b}il.a.test",
+    "ev\u{2060}il.a.test",
+    "ev\u{feff}il.a.test",
+    "\u{ff45}\u{ff56}\u{ff49}\u{ff4c}.a.test",
+    "evil\u{3002}a\u{ff0e}test",
+    "\u{24d4}vil.a.test",
+    "ev%C2%ADil.a.test",
+];
+
+#[test]
+fn hosts_of_lists_are_those_that_browsers_map_to() {
+    let squid = |kind: &str, list: &str| {
+        let main = format!("dbhome /db\ndest bad {{\n {kind} list\n}}\nacl {{ default {{ pass !bad any }} }}\n");
+        let files = HashMap::from([("/etc/squidGuard.conf", main), ("/db/list", list.to_string())]);
+        let mut read = |path: &str| {
+            files.get(path).map(|text| text.as_bytes().to_vec()).ok_or_else(|| "there is none".to_string())
+        };
+        Filter::load("/etc/squidGuard.conf", Dialect::Sluice, Limits::default(), &mut read)
+    };
+    let sites = |list: &str| lists("bannedsitelist = 'e/sites'\n", &[("sites", list)]);
+    let urls = |list: &str| lists("bannedurllist = 'e/urls'\n", &[("urls", list)]);
+    let filters = [
+        ("sites", sites("evil.a.test\nb\u{fc}cher.test\n")),
+        ("hosts file", sites("0.0.0.0 evil.a.test\n0.0.0.0 b\u{fc}cher.test\n")),
+        ("urls", urls("evil.a.test/x\nb\u{fc}cher.test/x\n")),
+        ("Adblock", urls("[Adblock Plus 2.0]\n||evil.a.test^\n||b\u{fc}cher.test/x\n")),
+        ("squidGuard's domains", squid("domainlist", "evil.a.test\nb\u{fc}cher.test\n")),
+        ("squidGuard's URLs", squid("urllist", "evil.a.test/x\nb\u{fc}cher.test/x\n")),
+        ("squidGuard's expressions", squid("expressionlist", "^evil\\.a\\.test/\n^xn--bcher-kva\\.test/\n")),
+    ];
+    for (name, filter) in filters {
+        assert_eq!(filter.errors(), 0, "{name}: {:?}", filter.problems());
+        let others = ["b\u{fc}cher.test", "B%C3%BCCHER.test", "xn--bcher-kva.test"];
+        for host in SPELLINGS.into_iter().chain(others) {
+            let is_upper = name.ends_with("expressions") && host.is_ascii() && !host.contains('%');
+            let host = if is_upper { host.to_ascii_lowercase() } else { host.to_string() };
+            assert_eq!(ask(&filter, &format!("http://{host}/x")).verdict, Verdict::Block, "{name}: {host:?}");
+        }
+        assert_ne!(ask(&filter, "http://bucher.test/x").verdict, Verdict::Block, "{name}");
+    }
+}
+
 #[test]
 fn entries_that_no_request_can_have_are_told() {
     let group = "bannedsitelist = 'e/sites'\nbannedurllist = 'e/urls'\nsitelist = 'name=grey,path=e/night'\n";
     let files = [
-        ("sites", "b\u{fc}cher.test\nxn--bcher-kva.test\n"),
+        ("sites", "*.b.test\nxn--bcher-kva.test\n"),
         ("urls", "https://a.test/x\nb.test/x#part\nc.test:8080/x\n"),
         ("night", "#time: 22 0 6 0 0123456\nnight.test\n"),
     ];

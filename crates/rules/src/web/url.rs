@@ -11,7 +11,7 @@ const EMBEDDED_MAX: usize = 8;
 pub(super) struct Url {
     /// The scheme, `http` where the URL has none.
     pub scheme: Vec<u8>,
-    /// The host without port and user, in lower case; an address of IPv6 without its brackets.
+    /// The host without port and user, in lower case and ASCII; an address of IPv6 without its brackets.
     pub host: Vec<u8>,
     /// The host with its port, as they came.
     pub raw_host: Vec<u8>,
@@ -80,13 +80,22 @@ impl Url {
     /// `host:port/path` as squidGuard's expressions see it. Behind the host of a tunnel stands nothing.
     pub fn plain(&self, is_tunnel: bool) -> Vec<u8> {
         let path = if is_tunnel { &b""[..] } else { &self.path };
-        [&self.raw_host, path].concat()
+        [&self.named_host(), path].concat()
+    }
+
+    /// The host with its port: as they came, but in ASCII if the host has characters beyond it or escapes.
+    fn named_host(&self) -> Cow<'_, [u8]> {
+        if self.raw_host.is_ascii() && !self.raw_host.contains(&b'%') {
+            return Cow::Borrowed(&self.raw_host);
+        }
+        let port = self.port().map(|port| [b":", port].concat()).unwrap_or_default();
+        Cow::Owned([&self.host[..], &port].concat())
     }
 
     /// The whole URL as replacements see it: as it came, but with `http` and without user; nothing stands behind a bare host.
     pub fn whole(&self) -> Vec<u8> {
         let path: &[u8] = if self.raw_path == b"/" { b"" } else { &self.raw_path };
-        [&b"http://"[..], &self.raw_host, path].concat()
+        [&b"http://"[..], &self.named_host(), path].concat()
     }
 
     /// The path without its query, in lower case.
@@ -117,18 +126,26 @@ fn schemes(text: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The host in an authority: without user and port, decoded, in lower case, without the dot at its end.
+/// The host in an authority: without user and port, decoded, in ASCII as browsers map it, without the dot at its end.
 fn host(authority: &[u8]) -> Vec<u8> {
     let authority = authority.rsplit(|&byte| byte == b'@').next().unwrap_or(authority);
     let host = match authority.strip_prefix(b"[") {
         Some(rest) => rest.split(|&byte| byte == b']').next().unwrap_or(rest),
         None => authority.split(|&byte| byte == b':').next().unwrap_or(authority),
     };
-    let mut host = decoded(host).to_ascii_lowercase();
+    let mut host = text::host::ascii(&decoded(host));
     while host.last() == Some(&b'.') {
         host.pop();
     }
     host
+}
+
+/// The name of a host in lower case and ASCII.
+pub(super) fn in_ascii(host: &str) -> String {
+    if host.is_ascii() {
+        return host.to_ascii_lowercase();
+    }
+    String::from_utf8(text::host::ascii(host.as_bytes())).unwrap_or_else(|_| host.to_owned())
 }
 
 /// `%41` decoded, once.
@@ -201,6 +218,22 @@ mod tests {
         assert_eq!(bare("http://a.test/b/."), "a.test/b");
         assert_eq!(bare("http://a.test/%2561/./b"), "a.test/%61/./b");
         assert_eq!(bare("http://a.test/http://b.test/c"), "a.test/http://b.test/c");
+        for host in [
+            "ev\u{ad}il.a.test",
+            "ev\u{200b}il.a.test",
+            "ev\u{2060}il.a.test",
+            "ev\u{feff}il.a.test",
+            "\u{ff45}vil\u{3002}a\u{ff0e}test",
+            "\u{24d4}vil.a.test\u{3002}",
+            "ev%C2%ADil.a.test",
+            "EVIL.a.test",
+        ] {
+            assert_eq!(bare(&format!("http://{host}/x")), "evil.a.test/x", "{host:?}");
+            let plain = Url::read(format!("http://{host}:81/x").as_bytes()).plain(false);
+            assert_eq!(plain.to_ascii_lowercase(), b"evil.a.test:81/x", "{host:?}");
+        }
+        assert_eq!(bare("http://b\u{fc}cher.test/\u{fc}"), "xn--bcher-kva.test/\u{fc}");
+        assert_eq!(Url::read("http://\u{ff11}27.0.0.1/".as_bytes()).address, "127.0.0.1".parse().ok());
         assert!(Url::read(b"http://[2001:db8::1]/").address.is_some());
         let port = |url: &'static str| Url::read(url.as_bytes()).port().map(<[u8]>::to_vec);
         assert_eq!((port("http://[2001:db8::1]:81/"), port("http://[2001:db8::1]/")), (Some(b"81".to_vec()), None));

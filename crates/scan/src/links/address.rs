@@ -1,5 +1,7 @@
 //! The address of a link, as far as it tells where the link leads.
 
+use std::borrow::Cow;
+
 /// The longest address that is looked at.
 const BYTES_MAX: usize = 2048;
 
@@ -38,13 +40,14 @@ impl Address {
             return None;
         }
         let (host, port) = host.split_once(':').unwrap_or((host, ""));
+        let host = plain(host);
         let host = host.trim_end_matches('.');
         let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
         if host.is_empty() || !is_port || (scheme.is_none() && !has_ending(host)) {
             return None;
         }
         Some(Address {
-            host: mapped(&unescaped(host)).unwrap_or_else(|| host.into()).into(),
+            host: host.into(),
             is_secure: scheme == Some("https://"),
             is_cloaked: ["%00", "%01", "\0", "\u{1}"].iter().any(|cloak| authority.contains(cloak)),
         })
@@ -101,6 +104,17 @@ pub(crate) fn canonical(text: &str) -> Option<(String, String)> {
     let host = labels.join(&b'.');
     let host = mapped(&host).unwrap_or_else(|| escaped(&host));
     (!labels.is_empty()).then_some((host, path))
+}
+
+/// A host without escapes, as browsers map it; as it is where that makes no name.
+fn plain(host: &str) -> Cow<'_, str> {
+    if host.is_ascii() && !host.contains('%') {
+        return Cow::Borrowed(host);
+    }
+    let bytes = unescaped(host);
+    let is_name = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    let name = mapped(&bytes).or_else(|| String::from_utf8(bytes.to_ascii_lowercase()).ok().filter(is_name));
+    name.map_or(Cow::Borrowed(host), Cow::Owned)
 }
 
 /// A host with letters beyond ASCII as browsers map it (UTS 46); none without such letters, or where that forbids them.
@@ -195,6 +209,10 @@ mod tests {
             ("http://Ev\u{ad}il.net", Some("evil.net")),
             ("http://\u{ff45}vil\u{3002}net", Some("evil.net")),
             ("http://ev%C2%ADil.net", Some("evil.net")),
+            ("http://%65vil.n%45t", Some("evil.net")),
+            ("http://evil.net%00.a.net", Some("evil.net%00.a.net")),
+            ("evil\u{3002}net", Some("evil.net")),
+            ("\u{24d4}vil.\u{ff4e}et\u{3002}", Some("evil.net")),
             ("http://b\u{fc}cher.net", Some("xn--bcher-kva.net")),
             ("user@bank.com", None),
             ("mailto:a@b.com", None),

@@ -59,10 +59,8 @@ impl Entry {
         };
         let kind = kind.trim_end_matches(|flag| matches!(flag, '0'..='9' | 'a'..='f' | ',' | '-'));
         let means = match (kind, rest, allows) {
-            ("H", [host], false) => Means::Shown(host.to_ascii_lowercase().into()),
-            ("M", [real, shown], true) => {
-                Means::Pair(real.to_ascii_lowercase().into(), shown.to_ascii_lowercase().into())
-            }
+            ("H", [host], false) => Means::Shown(in_ascii(host)),
+            ("M", [real, shown], true) => Means::Pair(in_ascii(real), in_ascii(shown)),
             ("R", [real, shown], false) | ("X", [real, shown], true) => {
                 let text = format!("^(?:{real}:{shown})$");
                 pcre::compile_plain(&text).map_err(Reject::Unsupported)?;
@@ -88,6 +86,12 @@ impl Entry {
             }
         }
     }
+}
+
+/// The name of a host in lower case and ASCII.
+fn in_ascii(host: &str) -> Box<str> {
+    let name = if host.is_ascii() { None } else { text::host::mapped(host) };
+    name.unwrap_or_else(|| host.to_ascii_lowercase()).into()
 }
 
 /// The fields of a line: between colons, but not escaped ones.
@@ -139,6 +143,19 @@ pub(crate) fn load(reader: &mut Reader, names_end: u32) -> Result<Arc<[Entry]>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_beyond_ascii_are_those_of_links() {
+        let entry = Entry::parse("H:b\u{fc}cher.example", false).expect("an entry");
+        let address = |text: &str| Address::parse(text).expect("an address");
+        let real = address("http://evil.example");
+        for shown in
+            ["http://B\u{fc}cher.example", "http://www.xn--bcher-kva.example", "http://b%C3%BCcher\u{3002}example"]
+        {
+            assert!(entry.means(&real, &address(shown)), "{shown}");
+        }
+        assert!(!entry.means(&real, &address("http://bucher.example")));
+    }
 
     #[test]
     fn what_is_no_entry_is_said() {

@@ -192,9 +192,20 @@ fn hosts(line: &[u8]) -> Option<Vec<String>> {
     let line = std::str::from_utf8(line).ok()?;
     let mut words = line.split_ascii_whitespace();
     let address: IpAddr = words.next()?.parse().ok()?;
-    let names: Vec<String> = words.map(str::to_ascii_lowercase).collect();
+    let names: Vec<String> = words.map(url::in_ascii).collect();
     let is_own = |name: &String| OWN.contains(&&**name) || name.parse() == Ok(address) || name.starts_with("ip6-");
     (!names.is_empty()).then(|| names.into_iter().filter(|name| !is_own(name)).collect())
+}
+
+/// An entry with its host in ASCII.
+fn with_mapped_host(entry: Vec<u8>) -> Vec<u8> {
+    let end = entry.iter().position(|&byte| byte == b'/').unwrap_or(entry.len());
+    if entry[..end].is_ascii() {
+        return entry;
+    }
+    let mut mapped = text::host::ascii(&entry[..end]);
+    mapped.extend_from_slice(&entry[end..]);
+    mapped
 }
 
 /// An entry as it is compared.
@@ -213,7 +224,7 @@ fn cleaned(kind: Kind, line: &[u8], decodes: bool) -> Vec<u8> {
             entry = decoded;
         }
     }
-    entry
+    if matches!(kind, Kind::Site | Kind::Url | Kind::Beginning) { with_mapped_host(entry) } else { entry }
 }
 
 /// `host:8080/path` without the port.

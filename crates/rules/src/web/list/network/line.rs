@@ -1,11 +1,14 @@
 //! A line of an Adblock list: its pattern and its options.
 
+use std::borrow::Cow;
+
 use pattern::expression::{Expression, Flags};
 
 use super::options::Options;
 use super::pattern::Pattern;
 use super::refusal::Refusal;
 use crate::web::list::FLAGS;
+use crate::web::url::in_ascii;
 
 #[derive(Debug)]
 pub(super) enum Matcher {
@@ -54,8 +57,13 @@ impl Line {
                 let flags = Flags { ignore_case: !options.has_case, ..FLAGS };
                 Matcher::Expression(Expression::new(text.as_bytes(), flags).map_err(|_| Refusal::Unknown)?)
             }
-            None if pattern.contains([' ', '\t']) || !pattern.is_ascii() => return Err(Refusal::Unknown),
-            None => Matcher::Pattern(Pattern::read(pattern, options.has_case)),
+            None => {
+                let pattern = with_mapped_host(pattern);
+                if pattern.contains([' ', '\t']) || !pattern.is_ascii() {
+                    return Err(Refusal::Unknown);
+                }
+                Matcher::Pattern(Pattern::read(&pattern, options.has_case))
+            }
         };
         let pattern = match &matcher {
             Matcher::Pattern(pattern) => Some(pattern),
@@ -66,6 +74,17 @@ impl Line {
         }
         options.default_to(pattern.is_some_and(Pattern::is_of_host));
         Ok(Line { is_exception, takes_away, matcher, options, canonical })
+    }
+}
+
+/// A pattern with the host behind `||` in ASCII.
+fn with_mapped_host(pattern: &str) -> Cow<'_, str> {
+    match pattern.strip_prefix("||").filter(|_| !pattern.is_ascii()) {
+        Some(rest) => {
+            let end = rest.find(['/', '^', ':', '?', '*', '|']).unwrap_or(rest.len());
+            Cow::Owned(format!("||{}{}", in_ascii(&rest[..end]), &rest[end..]))
+        }
+        None => Cow::Borrowed(pattern),
     }
 }
 

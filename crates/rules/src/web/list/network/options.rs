@@ -2,6 +2,7 @@
 
 use super::refusal::Refusal;
 use super::subject::{Subject, Types, names};
+use crate::web::url::in_ascii;
 
 /// Hosts of pages, and whether a rule holds there.
 type Pages = Box<[(Box<str>, bool)]>;
@@ -36,7 +37,7 @@ impl Options {
                 "third-party" | "3p" => options.is_foreign = Some(!is_negated),
                 "first-party" | "1p" => options.is_foreign = Some(is_negated),
                 "domain" | "from" => options.pages = pages(value)?,
-                "denyallow" => options.spared = value.split('|').map(|host| host.to_ascii_lowercase().into()).collect(),
+                "denyallow" => options.spared = value.split('|').map(|host| in_ascii(host).into()).collect(),
                 "important" => options.is_important = true,
                 "match-case" => options.has_case = true,
                 // The resource in the place of the blocked one is not known here.
@@ -176,10 +177,11 @@ const OF_WINDOWS: [&str; 14] = [
 fn pages(text: &str) -> Result<Pages, Refusal> {
     let page = |text: &str| {
         let (holds, host) = text.strip_prefix('~').map_or((true, text), |host| (false, host));
-        if host.is_empty() || !host.is_ascii() || host.strip_suffix(".*").unwrap_or(host).contains(['*', '/']) {
+        let host = in_ascii(host);
+        if host.is_empty() || !host.is_ascii() || host.strip_suffix(".*").unwrap_or(&host).contains(['*', '/']) {
             return Err(Refusal::Unknown);
         }
-        Ok((host.to_ascii_lowercase().into(), holds))
+        Ok((host.into(), holds))
     };
     text.split('|').map(page).collect()
 }
