@@ -406,6 +406,38 @@ fn fractions_are_equal_within_the_tolerance_of_yara() {
     }
 }
 
+/// The right values are those of yara 4.2.3.
+#[test]
+fn fractions_are_compared_with_undefined_numbers_as_yara_does() {
+    let undefined = ["!a[1]", "uint8(1000)", "0.5 + !a[1]", "uint8(1000) * 1.5", "-math.entropy(1000, 1)"];
+    for number in undefined {
+        for (operator, is_false) in
+            [("<", true), ("<=", false), (">", false), (">=", false), ("==", false), ("!=", false)]
+        {
+            for comparison in [format!("{number} {operator} 0.5"), format!("0.5 {operator} {number}")] {
+                for (condition, holds) in [
+                    (comparison.clone(), false),
+                    (format!("not ({comparison})"), is_false),
+                    (format!("defined ({comparison})"), is_false),
+                ] {
+                    let rule = "import \"math\"\nrule A { strings: $a = \"zz\" condition: ";
+                    let rule = format!("{rule}({condition}) or #a < 0 }}");
+                    assert_eq!(!ours(&database(&rule), b"abcabc").is_empty(), holds, "{condition}");
+                }
+            }
+        }
+    }
+    for (condition, holds) in [
+        ("not (0.0 \\ 0.0 != 1.0)", true),
+        ("not (0.0 \\ 0.0 >= 1.0)", true),
+        ("not math.in_range(0.5 + uint8(1000), 0.0, 1.0)", false),
+        ("for any i in (1, 2) : (not (0.5 * i < uint8(1000)))", true),
+    ] {
+        let rule = format!("import \"math\"\nrule A {{ condition: {condition} }}");
+        assert_eq!(!ours(&database(&rule), b"abcabc").is_empty(), holds, "{condition}");
+    }
+}
+
 #[test]
 fn conditions_that_yara_refuses_are_refused() {
     for condition in [

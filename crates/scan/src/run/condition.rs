@@ -193,9 +193,7 @@ impl<'a> Evaluator<'a, '_, '_> {
             Node::Float(_) | Node::Measure(..) | Node::FloatPair(..) | Node::FloatNegative(_) => {
                 Some((self.float(id, loops)? != 0.0).into())
             }
-            Node::FloatCompare(operator, left, right) => {
-                Some(compared(operator, self.float(left, loops)?, self.float(right, loops)?).into())
-            }
+            Node::FloatCompare(operator, left, right) => self.fractions(operator, left, right, loops),
             Node::CountByte(byte, over) => {
                 let byte = u8::try_from(value(byte)?).ok()?;
                 self.over(over, loops, |bytes| Histogram::of(bytes).count(byte) as i64)

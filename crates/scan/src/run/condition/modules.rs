@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{BYTES_OF_STEP, Evaluator, Loops, Value};
+use super::{BYTES_OF_STEP, Evaluator, Loops, Value, compared};
 use crate::layout::PeHead;
 use crate::layout::exports::Exported;
 use crate::yara::fact::{Field, Head, OfSection, OfSigner, Text};
@@ -28,6 +28,18 @@ impl<'a> Evaluator<'a, '_, '_> {
                 }
             }
             _ => self.value(id, loops).map(|value| value as f64),
+        }
+    }
+
+    /// Compares numbers one of which has a fraction. `<` with an undefined number is false, as in YARA 4.2, which takes the number
+    /// for a NaN there; other comparisons are undefined, and so is one that was given up.
+    pub(super) fn fractions(&self, operator: Operator, left: NodeId, right: NodeId, loops: Loops<'_>) -> Value {
+        let lost = self.verdicts.lost();
+        let sides = self.float(left, loops).zip(self.float(right, loops));
+        match sides {
+            Some((left, right)) => Some(compared(operator, left, right).into()),
+            None if operator == Operator::Less && !self.waits.get() && self.verdicts.lost() == lost => Some(0),
+            None => None,
         }
     }
 
