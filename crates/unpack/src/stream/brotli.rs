@@ -1,9 +1,9 @@
 //! Brotli: one stream, which nothing announces but a content coding or the name of a file.
 //!
-//! Left out: large windows and shared dictionaries, which no web server may send. Source: RFC 7932. Bounds: a window of up
-//! to 16 MiB, taken as the stream needs it, and tables of 1 MiB.
+//! Large windows (RFC 9841) of up to 1 GiB are read as far as memory allows. Left out: shared dictionaries. Source: RFC 7932.
+//! Bounds: a window within `codec_bytes_max`, taken as the stream needs it (and half as much while it grows), and tables of 1 MiB.
 
-use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper, StandardAlloc};
+use brotli_decompressor::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper, StandardAlloc};
 use stream::{Class, FileType, Limits};
 
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
@@ -12,10 +12,10 @@ use crate::frame::format::{Format, Reads};
 /// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "brotli",
-    methods: "by declared type or by the name of a file (`.br`)",
-    not_read: "large windows, shared dictionaries",
+    methods: "by declared type or by the name of a file (`.br`); large windows as far as `codec_bytes_max` allows",
+    not_read: "shared dictionaries",
     reads: Reads::Stream,
-    memory: "window up to 16 MiB as the stream needs it, within `codec_bytes_max`; 1 MiB",
+    memory: "window as the stream needs it, within `codec_bytes_max`; 1 MiB",
     decoder: "brotli-decompressor",
     fuzz: "unpack_brotli",
     compared_with: "`brotli`, which made the seeds",
@@ -47,7 +47,29 @@ pub(crate) struct Brotli {
     state: State,
 }
 
-type Inner = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
+type Inner = BrotliState<Window, StandardAlloc, StandardAlloc>;
+
+/// The memory of the window, which is refused beyond a bound.
+struct Window {
+    bytes_max: usize,
+    is_exceeded: bool,
+}
+
+impl Allocator<u8> for Window {
+    type AllocatedMemory = <StandardAlloc as Allocator<u8>>::AllocatedMemory;
+
+    fn alloc_cell(&mut self, length: usize) -> Self::AllocatedMemory {
+        // The library writes somewhat beyond the window.
+        const SLACK: usize = 4096;
+        if length > self.bytes_max.saturating_add(SLACK) {
+            self.is_exceeded = true;
+            return Self::AllocatedMemory::default();
+        }
+        StandardAlloc::default().alloc_cell(length)
+    }
+
+    fn free_cell(&mut self, _: Self::AllocatedMemory) {}
+}
 
 enum State {
     Start,
@@ -68,8 +90,15 @@ impl Brotli {
     }
 }
 
-/// The window that a stream with this first byte declares (RFC 7932, 9.1).
+/// The first byte of a stream with a large window, whose size the next byte tells (RFC 9841).
+const LARGE: u8 = 0x11;
+
+/// The window that a stream with this first byte declares (RFC 7932, 9.1). A large one is taken as far as the content needs it: its
+/// writers declare 1 GiB for a file of a few bytes.
 fn window_bytes(first: u8) -> usize {
+    if first == LARGE {
+        return 0;
+    }
     let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
         (0, ..) => 16,
         (_, 0, 0) => 17,
@@ -86,7 +115,8 @@ impl Brotli {
             return Progress::took(0);
         };
         let alloc = StandardAlloc::default;
-        self.state = State::Reading(Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())));
+        let window = Window { bytes_max: self.window_bytes_max, is_exceeded: false };
+        self.state = State::Reading(Box::new(BrotliState::new(window, alloc(), alloc())));
         if window_bytes(first) > self.window_bytes_max {
             return Progress::fault(0, CODEC);
         }
@@ -142,8 +172,9 @@ impl Brotli {
         let count = end.saturating_sub(state.partial_pos_out).min(left.len().min(output.len()) as u64) as usize;
         output[..count].copy_from_slice(&left[..count]);
         state.partial_pos_out += count as u64;
+        let fault = if state.alloc_u8.is_exceeded { CODEC } else { DATA };
         self.state = State::Broken(state);
-        Progress { taken, wrote: count, told: if count == 0 { Told::Fault(DATA) } else { Told::Nothing } }
+        Progress { taken, wrote: count, told: if count == 0 { Told::Fault(fault) } else { Told::Nothing } }
     }
 }
 
@@ -192,5 +223,33 @@ mod tests {
         assert_eq!(window_bytes(0x21), 1 << 10);
         assert_eq!(window_bytes(0x0b), 1 << 22);
         assert_eq!(window_bytes(0x0f), 1 << 24);
+        assert_eq!(window_bytes(LARGE), 0);
+    }
+
+    /// Zeros, compressed by `brotli --large_window=30`.
+    #[test]
+    fn a_large_window_is_taken_as_far_as_memory_allows() {
+        let (less, more): (&[u8], &[u8]) = (
+            &[0x11, 0x5e, 0x7d, 0x4f, 0x12, 0xfe, 0x09, 0x80, 0x78, 0x2c, 0x10, 0x90, 0xb9, 0x48, 0x00],
+            &[0x11, 0x5e, 0xfe, 0x1a, 0xb7, 0xe0, 0x9f, 0x00, 0x88, 0xc7, 0x02, 0x01, 0x79, 0xbe, 0x2d],
+        );
+        for (stream, codec_bytes_max, wanted) in
+            [(less, 1 << 20, Ok(300_000)), (more, 8 << 20, Ok(3_000_000)), (more, 1 << 20, Err(CODEC))]
+        {
+            let mut brotli = Brotli::new(&Limits { codec_bytes_max, ..Limits::default() });
+            let (mut output, mut content, mut rest) = (vec![1; 10_000], 0, stream);
+            let outcome = loop {
+                let progress = brotli.decode(rest, &mut output);
+                assert!(output[..progress.wrote].iter().all(|byte| *byte == 0));
+                content += progress.wrote;
+                rest = &rest[progress.taken..];
+                match progress.told {
+                    Told::Over => break Ok(content),
+                    Told::Fault(fault) => break Err(fault),
+                    _ => {}
+                }
+            };
+            assert_eq!(outcome, wanted, "{codec_bytes_max}");
+        }
     }
 }
