@@ -79,6 +79,14 @@ fn what_is_encrypted_is_said() {
         assert_eq!(open(seed).finding_names(), ["Heuristics.Encrypted.OpenPgp"], "{seed}");
     }
     assert_eq!(open("dar/lzo.dar").finding_names(), ["Heuristics.Limits.Exceeded.Unopened"]);
+    for seed in ["dar/encrypted.dar", "dar/encrypted-at.dar"] {
+        assert_eq!(open(seed).finding_names(), ["Heuristics.Encrypted.Dar"], "{seed}");
+    }
+    for seed in ["dar/split.1.dar", "dar/split.2.dar", "dar/split.3.dar", "dar/split-at.1.dar", "dar/split-gzip.3.dar"]
+    {
+        assert!(open(seed).finding_names().iter().any(|name| name == "Heuristics.Truncated.DarVolume"), "{seed}");
+    }
+    assert!(open("dar/one-slice.dar").finding_names().is_empty());
     assert_eq!(open("shar/cut.shar").finding_names(), ["Heuristics.Truncated.Shar"]);
     assert_eq!(open("openpgp/cut.pgp").finding_names(), ["Heuristics.Truncated.OpenPgp"]);
 }

@@ -39,6 +39,9 @@ pub(crate) trait Around: Send {
         false
     }
 
+    /// Reports the end of the file.
+    fn end(&mut self, _: &mut Outbox) {}
+
     /// Returns the name of the next stream.
     fn name(&mut self) -> Option<Box<str>> {
         None
@@ -171,7 +174,10 @@ impl<A: Around> Reader for Chain<A> {
     fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
         match self.turn(true, outbox) {
             Turn::Done => Ended::More,
-            Turn::Wants => Ended::Done,
+            Turn::Wants => {
+                self.around.end(outbox);
+                Ended::Done
+            }
         }
     }
 }
