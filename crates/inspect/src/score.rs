@@ -258,7 +258,11 @@ impl Kept {
     fn lesson(&self, scorer: &Scorer, mail: &Message, planned: &Planned, outcome: &mut Outcome) -> Option<Lesson> {
         let Scorer { engine, study, reputation, .. } = scorer;
         let is_spam = match self.scoring.study {
-            Wanted::Never => return None,
+            Wanted::Never if engine.options().set.bayes => return None,
+            Wanted::Never => {
+                study.tell_without_ledger(engine, outcome);
+                return None;
+            }
             Wanted::Always => None,
             Wanted::WhenSure if !study.learns_by_itself() => return None,
             Wanted::WhenSure => {

@@ -10,9 +10,9 @@ use digest::sha1;
 use learn::{Collector, Corpus, Counts, Key, Opinion, Room, Sources, Terms, Tokens};
 use pattern::expression::{Expression, Flags};
 use rules::spam::message::{Message, mailboxes};
-use rules::spam::run::Engine;
+use rules::spam::run::{Engine, Outcome};
 use rules::spam::syntax::value::Value;
-use rules::spam::{Recalled, Settings, eval};
+use rules::spam::{Autolearn, Recalled, Settings, eval};
 
 /// How mails are taken apart for one configuration.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +67,13 @@ impl Study {
     /// Whether mails are learned of which the rules are sure.
     pub fn learns_by_itself(&self) -> bool {
         self.learns_by_itself
+    }
+
+    /// Has the outcome say what would be learned, where there is no ledger.
+    pub fn tell_without_ledger(&self, engine: &Engine, outcome: &mut Outcome) {
+        if self.learns_by_itself {
+            outcome.autolearn = Some(Autolearn { is_unavailable: true, ..engine.autolearn(outcome) });
+        }
     }
 
     /// Whether old tokens expire automatically.

@@ -47,12 +47,15 @@ pub struct Autolearn {
     pub is_spam: Option<bool>,
     /// Whether a rule asks for it (`tflags autolearn_force`): points of header and body do not count then.
     pub is_forced: bool,
+    /// Whether there is no place where it could be learned.
+    pub is_unavailable: bool,
 }
 
 impl std::fmt::Display for Autolearn {
     /// As `_AUTOLEARN_` has it.
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let learned = match self.is_spam {
+            Some(_) if self.is_unavailable => "unavailable",
             Some(true) => "spam",
             Some(false) => "ham",
             None => "no",

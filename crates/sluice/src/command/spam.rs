@@ -238,6 +238,9 @@ impl Checker<'_> {
         {
             outcome.required = required;
         }
+        if self.learned.is_none() {
+            self.study.tell_without_ledger(self.engine, &mut outcome);
+        }
         let text = match self.args.json {
             true => format!("{}\n", self.json(file, &outcome)),
             false => self.report(file, &mail, &outcome),

@@ -46,7 +46,19 @@ impl Engine {
         let points = self.points(outcome);
         // A check that was ended early says too little.
         let is_spam = self.judge(outcome, &points).filter(|_| outcome.shortcircuited.is_none());
-        Autolearn { is_spam, is_forced: is_spam.is_some() && points.is_forced }
+        Autolearn { is_spam, is_forced: is_spam.is_some() && points.is_forced, is_unavailable: false }
+    }
+
+    /// The rules that ask for a lesson, as `_AUTOLEARN_` has them.
+    pub(super) fn forcing(&self, outcome: &Outcome) -> String {
+        let rules = outcome.hits.iter().map(|hit| &self.rules.names()[hit.rule as usize]);
+        let forces = |rule: &&Rule| {
+            let flags = &rule.flags;
+            let is_left_out =
+                rule.is_subrule() || ["noautolearn", "userconf", "learn"].iter().any(|flag| flags.has(flag));
+            flags.has("autolearn_force") && !is_left_out
+        };
+        rules.filter(forces).map(|rule| &*rule.name).collect::<Vec<_>>().join(",")
     }
 
     /// The score that what is learned by the rules goes by: without what was learned, and without rules that users set.
@@ -149,7 +161,7 @@ mod tests {
     use super::*;
     use crate::spam::message::{Message, MessageLimits};
     use crate::spam::recalled::Recalled;
-    use crate::spam::run::{Beside, EngineOptions, Expressions, Scratch};
+    use crate::spam::run::{Beside, EngineOptions, Expressions, Report, Scratch};
     use crate::spam::{File, Limits, Loader, Options};
 
     const RULES: &str = "header HEAD Subject =~ /head/\nscore HEAD 7\nbody BODY /body/\nscore BODY 7\nbody OTHER /other/\n\
@@ -160,6 +172,25 @@ mod tests {
                          tflags MINE userconf\nscore MINE 0.01\n";
 
     fn learned(rules: &str, subject: &str, body: &str, probability: Option<f64>) -> Option<bool> {
+        checked(rules, subject, body, probability, |engine, _, outcome| engine.autolearn(outcome).is_spam)
+    }
+
+    /// The status as `_AUTOLEARN_` has it; without a place to learn.
+    fn status(rules: &str, subject: &str, body: &str) -> String {
+        checked(rules, subject, body, None, |engine, mail, outcome| {
+            outcome.autolearn = Some(Autolearn { is_unavailable: true, ..engine.autolearn(outcome) });
+            let fields = Report::new(engine, mail, outcome, "mx.test").fields(false);
+            fields.into_iter().find(|(name, _)| name == "Learn").map(|(_, value)| value).unwrap_or_default()
+        })
+    }
+
+    fn checked<T>(
+        rules: &str,
+        subject: &str,
+        body: &str,
+        probability: Option<f64>,
+        act: impl Fn(&Engine, &Message, &mut Outcome) -> T,
+    ) -> T {
         let mut loader = Loader::new(Options { default_plugins: true, ..Options::default() }, Limits::default());
         let file = File { name: "own.cf".into(), bytes: [RULES, rules].concat().into_bytes() };
         loader.read(&file, &mut |_, _| Err(String::new()));
@@ -170,8 +201,22 @@ mod tests {
         let recalled =
             probability.map(|probability| Recalled { probability: Some(probability), ..Recalled::default() });
         let beside = Beside { recalled, ..Beside::default() };
-        let outcome = engine.check_known(&mail, 0, false, beside, &mut Scratch::default());
-        engine.autolearn(&outcome).is_spam
+        let mut outcome = engine.check_known(&mail, 0, false, beside, &mut Scratch::default());
+        act(&engine, &mail, &mut outcome)
+    }
+
+    /// As SpamAssassin 4.0.1 writes it.
+    #[test]
+    fn the_status_is_that_of_spamassassin() {
+        let field = "clear_headers\nadd_header all Learn autolearn=_AUTOLEARN_ version\n";
+        for (subject, body, wanted) in [
+            ("x", "body", "autolearn=no autolearn_force=no version"),
+            ("head", "body", "autolearn=unavailable autolearn_force=no version"),
+            ("x", "x", "autolearn=unavailable autolearn_force=no version"),
+            ("x", "force", "autolearn=unavailable autolearn_force=yes (FORCE) version"),
+        ] {
+            assert_eq!(status(field, subject, body), wanted, "{subject} {body}");
+        }
     }
 
     #[test]

@@ -83,7 +83,11 @@ impl Report<'_> {
             "RULESVERSION" => self.engine.rules().versions.values().cloned().collect::<Vec<_>>().join(","),
             "DATE" => text::date::message(outcome.checked_at),
             "AUTOLEARN" if outcome.shortcircuited.is_some() => "disabled".into(),
-            "AUTOLEARN" => outcome.autolearn.map_or("disabled".into(), |autolearn| autolearn.to_string()),
+            "AUTOLEARN" => match outcome.autolearn {
+                Some(autolearn) if autolearn.is_forced => format!("{autolearn} ({})", self.engine.forcing(outcome)),
+                Some(autolearn) => autolearn.to_string(),
+                None => "disabled".into(),
+            },
             "AUTOLEARNSCORE" => self.engine.plain_points(outcome).to_string(),
             "REPORT" => format!("\n{}", self.terse()),
             "SUBJPREFIX" => self.subject_prefix(),
