@@ -140,6 +140,12 @@ impl From<ServerEvent> for Event<Request> {
     }
 }
 
+/// A Message-ID without brackets, and without what stands around them.
+fn bare_id(field: &str) -> &str {
+    let id = field.split_once('<').map_or(field, |(_, behind)| behind.split('>').next().unwrap_or_default());
+    id.trim_matches(['<', '>', ' '])
+}
+
 impl Mail<Request> {
     /// Action, in Rspamd's words.
     fn action(&self, verdict: &Verdict, score: &Score) -> &'static str {
@@ -173,7 +179,7 @@ impl Mail<Request> {
             "thresholds": self.thresholds(score),
             "symbols": symbols,
             "messages": {},
-            "message-id": message_id.as_deref().map_or("undef", |id| id.trim_matches(['<', '>'])),
+            "message-id": message_id.as_deref().map_or("undef", bare_id),
             "time_real": self.passage.age().as_secs_f64(),
             "milter": { "add_headers": added, "remove_headers": removed },
         });
@@ -256,4 +262,17 @@ fn below_default(mut told: Value, score: &Score) -> Value {
     }
     fields.insert("default".to_owned(), Value::Object(below));
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_id_is_what_stands_in_brackets() {
+        for field in ["<a@b>", "a@b", "<a@b> (c)", "(c) <a@b>", "<a@b", "< a@b >", "a@b>"] {
+            assert_eq!(bare_id(field), "a@b", "{field}");
+        }
+        assert_eq!((bare_id("<>"), bare_id("(c)")), ("", "(c)"));
+    }
 }
