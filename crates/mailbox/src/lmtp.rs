@@ -424,8 +424,8 @@ impl<S: Stream> Session<'_, S> {
             return vec![reply; count];
         }
         let bytes = content.incoming.size();
-        // The gateway's own `Received` comes first, and has the id of its lines.
-        let id = (self.peer != Peer::Stranger).then(|| header::id(&content.header.bytes)).flatten();
+        // The own `Received`, or that of the gateway, comes first and has the id of its lines.
+        let id = header::id(&content.header.bytes);
         let message_id = header::message_id(&content.header.bytes);
         let score = filter::score(&content.header.bytes);
         let (door, client) = (self.peer.door(), self.client.map(tracing::field::display));
@@ -572,5 +572,6 @@ fn received(hello: &str, client: Option<IpAddr>, hostname: &str, now: i64) -> St
     let hello = if hello.is_empty() { "unknown" } else { &hello };
     let client = client.map_or(String::new(), |client| format!(" ([{client}])"));
     let date = date::message(now);
-    format!("Received: from {hello}{client}\r\n\tby {hostname} with LMTP; {date}\r\n")
+    let id = header::random();
+    format!("Received: from {hello}{client}\r\n\tby {hostname} with LMTP id {id}; {date}\r\n")
 }

@@ -90,7 +90,9 @@ fn a_mail_is_scored_and_what_to_do_is_told() {
         let (_, told) = check(&gateway, "", &format!("{HAM}rspamd-test-marker\r\n"));
         assert_eq!(told["action"], "reject", "what signatures find is refused, whatever the score");
         assert_eq!(told["symbols"]["SLUICE_FOUND"]["options"][0], "Test.Marker.UNOFFICIAL");
-        gateway.wait_for_log("message scored");
+        let log = gateway.wait_for_log("message scored");
+        let named = ["client=192.0.2.7", "from=\"a@b.example\"", "to=\"c@d.example\""];
+        assert!(log.lines().any(|line| named.iter().all(|name| line.contains(name))), "{log}");
     }
 }
 

@@ -234,7 +234,7 @@ fn the_log_says_where_mail_was_filed_and_at_which_door_a_recipient_was_refused()
     assert!(wire.command(".").starts_with("250"));
     let log = served.gateway.wait_for_log("<spam@x>");
     let line = log.lines().find(|line| line.contains("delivery") && line.contains("<spam@x>")).unwrap();
-    assert!(line.contains(" mailbox=\"Junk\" score=7.5 bytes="), "{line}");
+    assert!(line.contains(" mailbox=\"Junk\" score=7.5 bytes=") && line.contains("delivery id="), "{line}");
     served.deliver("plain");
     let log = served.gateway.wait_for_log("mailbox=\"INBOX\"");
     assert!(!log.lines().any(|line| line.contains("INBOX") && line.contains("score=")), "{log}");

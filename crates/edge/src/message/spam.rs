@@ -2,7 +2,7 @@
 //!
 //! An inspection says what the fields are; what is no field of ours, or would end the header, is not written.
 
-use flow::{Mark, Points, Score, Verdict};
+use flow::{Mark, Score, Verdict};
 
 use super::trace;
 use crate::settings::Spam;
@@ -82,13 +82,15 @@ pub fn hits(verdict: &Verdict) -> Option<String> {
     Some(told.join(","))
 }
 
-/// The score, for the log.
+/// The score, for the log: as `X-Spam-Status` has it.
 pub fn points(verdict: &Verdict) -> Option<f64> {
-    verdict.score.as_ref().map(|score| score.points).map(Points::value)
+    verdict.score.as_ref().and_then(|score| score.shown().parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
+    use flow::Points;
+
     use super::*;
     use crate::settings::SpamSettings;
 
@@ -111,6 +113,15 @@ mod tests {
         let score = Score { fields, ..Score::default() };
         assert_eq!(header(&spam(""), &score), "X-Spam-Status: Yes,\r\n\ttests=A\r\n\tB\r\n\tCD\r\nX-Spam-Empty: \r\n");
         assert_eq!(header(&spam("headers = false"), &score), "");
+    }
+
+    #[test]
+    fn the_log_has_the_score_of_the_header() {
+        for (points, wanted) in [(5_258, 5.3), (4_999, 4.9), (-1_500, -1.5), (0, 0.0)] {
+            let score = Score { points: Points(points), required: Points(5_000), ..Score::default() };
+            let verdict = Verdict { score: Some(score), ..Verdict::default() };
+            assert_eq!(super::points(&verdict), Some(wanted), "{points}");
+        }
     }
 
     #[test]

@@ -318,11 +318,15 @@ impl<D: Dialect> Session<D> {
             None if verdict.action == Action::Pass => return self.refuse("the message is not scored"),
             None => &Score { required: mail.spam.scoring.required.unwrap_or(USUAL_REQUIRED), ..Score::default() },
         };
+        let flow = D::announced(&mail.request).flow;
         tracing::info!(
             id = mail.passage.id(),
             message_id = mail.passage.message_id(),
             door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
+            client = %flow.client.unwrap_or(self.peer.ip()),
+            hello = named(&flow.hello),
+            from = named(&flow.sender),
+            to = named(&flow.recipients.join(",")),
             user = D::user(&mail.request).map(trace::printable),
             bytes = mail.passage.received(),
             found = journal::found(&verdict),
@@ -346,11 +350,14 @@ impl<D: Dialect> Session<D> {
         };
         let Some(what) = telling.what else { return self.server.told(&mail.request, false) };
         let changed = mail.passage.learn(what, *lesson).await;
+        let flow = D::announced(&mail.request).flow;
         tracing::info!(
             id = mail.passage.id(),
             message_id = mail.passage.message_id(),
             door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
+            client = %flow.client.unwrap_or(self.peer.ip()),
+            from = named(&flow.sender),
+            to = named(&flow.recipients.join(",")),
             user = D::user(&mail.request).map(trace::printable),
             class = what.name(),
             changed,
@@ -361,6 +368,11 @@ impl<D: Dialect> Session<D> {
             None => self.refuse("the ledger is unavailable"),
         }
     }
+}
+
+/// A name that the client has given, for the log.
+fn named(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| trace::printable(text))
 }
 
 impl<R> Mail<R> {
