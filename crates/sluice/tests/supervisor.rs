@@ -257,6 +257,17 @@ fn a_reload_is_answered_with_its_outcome() {
 }
 
 #[test]
+fn a_reload_says_why_the_store_of_a_new_process_does_not_open() {
+    let gateway = Gateway::start_with("[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"", "smtp", "discard:", "");
+    let config = gateway.folder.path().join("sluice.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::create_dir_all(gateway.folder.path().join("other/accounts")).unwrap();
+    std::fs::write(&config, text.replace("/store\"", "/other\"")).unwrap();
+    let (status, said) = reload(&gateway);
+    assert!(status == 2 && said.contains("/other/accounts: Is a directory"), "{status} {said}");
+}
+
+#[test]
 fn a_reload_that_fails_changes_no_bound() {
     let gateway = Gateway::start("discard:", "");
     let config = gateway.folder.path().join("sluice.toml");

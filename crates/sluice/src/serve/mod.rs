@@ -61,11 +61,14 @@ const ECHO: Duration = Duration::from_millis(300);
 /// Runs until a signal ends it.
 pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     lead::follow()?;
-    let site = Site::load(args, None).inspect_err(|error| {
+    serve(args).inspect_err(|error| {
         // Where this process was to take another's place, somebody may wait for the reason.
         lead().iter().for_each(|lead| lead.answer("failed", 0, &error.to_string()));
-    });
-    let site = Arc::new(site?);
+    })
+}
+
+fn serve(args: &Serve) -> Result<ExitCode, Failure> {
+    let site = Arc::new(Site::load(args, None)?);
     listening::forget_inherited();
     hand_up(&site);
     site.begin();
