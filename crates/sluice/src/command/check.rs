@@ -41,7 +41,9 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut said = parts(&config, args).map_err(|error| located(path, error.to_string()))?;
-    let warnings = config.warnings().into_iter().chain(modes::warnings(&config));
+    let entries = Source::read(path)?.entries()?;
+    let warnings =
+        config.warnings().into_iter().chain(modes::warnings(&config)).chain(modes::inline_passwords(&entries));
     warnings.for_each(|warning| eprintln!("sluice: warning: {warning}"));
     said.push(landlock(confined, config.confine));
     said.push(match config.isolation {

@@ -156,12 +156,15 @@ fn size_of(value: &Value) -> Option<u64> {
     }
 }
 
+/// The value that is shown for a secret.
+pub const HIDDEN: &str = "(hidden)";
+
 /// A secret is shown if it stands elsewhere.
 fn hidden(value: &Spanned<DeValue<'_>>) -> Value {
     match value.get_ref() {
         DeValue::String(text) if text.starts_with("file:") || text.starts_with("env:") => Value::from(&**text),
         DeValue::Array(array) => array.iter().map(hidden).collect(),
-        _ => Value::from("(hidden)"),
+        _ => Value::from(HIDDEN),
     }
 }
 

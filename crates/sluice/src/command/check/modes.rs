@@ -8,7 +8,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{Certificate, Forward};
+use serde_json::Value;
 
+use crate::config::shown::{Entry, HIDDEN};
 use crate::config::{Config, StoreSettings};
 use crate::learned;
 use crate::process::privileges::Account;
@@ -141,6 +143,34 @@ fn exposed(config: &Config) -> impl Iterator<Item = String> {
     })
 }
 
+/// Passwords that stand in the configuration itself, or in a file that it includes, and that all users of the machine may read.
+pub fn inline_passwords(entries: &[Entry]) -> Vec<String> {
+    let told = |entry: &Entry| {
+        let (file, _) = entry.place.rsplit_once(':')?;
+        let mode = fs::metadata(file).ok()?.mode() & 0o7777;
+        let key = &entry.key;
+        let advice = "chmod o= helps, or file: before the name of a file with it";
+        (holds_password(entry) && mode & READ != 0)
+            .then(|| format!("{}: {key}: all users may read this password, mode {mode:04o}: {advice}", entry.place))
+    };
+    entries.iter().filter_map(told).collect()
+}
+
+/// Whether the value of a key is a password, or a URL with one. Passwords that are tried on archives are no secrets.
+fn holds_password(entry: &Entry) -> bool {
+    let in_url = |text: &str| {
+        let authority = text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+        let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+        user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
+    };
+    match &entry.value {
+        Value::String(text) if text == HIDDEN => entry.key.ends_with("password"),
+        Value::String(text) => in_url(text),
+        Value::Array(texts) => texts.iter().filter_map(Value::as_str).any(in_url),
+        _ => false,
+    }
+}
+
 /// Says that a store which would be made does not fit on the disk.
 fn room(store: &StoreSettings) -> Option<String> {
     if store.volume().symlink_metadata().is_ok() {
@@ -161,6 +191,42 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, chown};
 
     use super::*;
+    use crate::config::Source;
+
+    #[test]
+    fn passwords_in_a_configuration_that_all_users_read_are_told() {
+        let place = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| place.path().join(name);
+        let password = "[[listener]]\naddress = '127.0.0.1:8080'\nupstream_password = 'one'\n[archives]\npasswords = ['infected']\n";
+        let lookup = "[[lookup]]\nname = 'a'\npassword = 'file:secret'\n[[lookup]]\nname = 'b'\npassword = 'two'\n\
+                      [[lookup]]\nname = 'c'\nservers = ['mysql://u:three@db.test/m', 'mysql://u@db.test/m']\n";
+        let named = |name: &str| at(name).display().to_string();
+        fs::write(at("sluice.toml"), format!("include = ['more.toml']\n{password}")).expect("written");
+        fs::write(at("more.toml"), lookup).expect("written");
+        let told = |modes: [u32; 2]| {
+            for (name, mode) in ["sluice.toml", "more.toml"].into_iter().zip(modes) {
+                fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).expect("a mode");
+            }
+            let entries =
+                Source::read(&at("sluice.toml")).and_then(|source| source.entries()).expect("a configuration");
+            inline_passwords(&entries)
+                .iter()
+                .map(|line| line.split(" all").next().unwrap_or_default().to_owned())
+                .collect()
+        };
+        let inline = format!("{}:4: listener[1].upstream_password:", named("sluice.toml"));
+        let two = format!("{}:6: lookup[2].password:", named("more.toml"));
+        let three = format!("{}:9: lookup[3].servers:", named("more.toml"));
+        for (modes, wanted) in [
+            ([0o644, 0o644], vec![inline.clone(), two.clone(), three.clone()]),
+            ([0o640, 0o644], vec![two, three]),
+            ([0o604, 0o600], vec![inline]),
+            ([0o640, 0o600], Vec::new()),
+        ] {
+            let found: Vec<String> = told(modes);
+            assert_eq!(found, wanted, "{modes:?}");
+        }
+    }
 
     #[test]
     fn wrong_owners_and_modes_are_told() {
