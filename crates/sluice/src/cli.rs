@@ -60,7 +60,7 @@ pub const CONFIG: &str = "/etc/sluice/sluice.toml";
 /// Sluice accepts mail, inspects every byte while it flows (MIME, archives, signatures), and relays clean messages. What
 /// it relays it neither queues nor spools.
 #[derive(Debug, Parser)]
-#[command(name = "sluice", version, about, max_term_width = 100)]
+#[command(name = "sluice", version, about, max_term_width = 100, arg = values::config())]
 pub struct Cli {
     /// Subcommand.
     #[command(subcommand)]
@@ -452,6 +452,9 @@ pub enum RulesCommand {
 /// `sluice rules lint`
 #[derive(Debug, Args)]
 pub struct RulesLint {
+    /// Read the rules of this configuration (`rules` in `[spam]`), those of `[spam.reputation]` and `[spam.fuzzy]` too.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "folders", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
     /// Read this folder, repeatable; later folders override earlier ones. Without it: the rules that sa-update has
     /// fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam.
     #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -484,6 +487,9 @@ pub enum AuthCommand {
 /// `sluice auth check`
 #[derive(Debug, Args)]
 pub struct AuthCheck {
+    /// Ask the resolvers of this configuration (`[dns]`), unless others are given.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
     /// The mail; `-` for standard input. Lines may end with CRLF or with LF alone.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,

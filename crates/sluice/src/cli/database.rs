@@ -43,8 +43,11 @@ pub enum DatabaseCommand {
     /// why.
     Info {
         /// Signature files, or folders of them.
-        #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        #[arg(required_unless_present = "config", value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
+        /// The signatures of this configuration.
+        #[arg(short, long, value_name = "FILE", conflicts_with = "paths", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
         /// List each signature that is not loaded.
         #[arg(long)]
         refused: bool,
@@ -78,8 +81,11 @@ pub enum DatabaseCommand {
         /// Part of a name, case-insensitive.
         name: String,
         /// Signature files, or folders of them.
-        #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        #[arg(required_unless_present = "config", value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
+        /// The signatures of this configuration.
+        #[arg(short, long, value_name = "FILE", conflicts_with = "paths", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
     },
     /// Test one signature, or one database file, against a file and everything in it. Exit status as for `scan`.
     Test {
@@ -92,8 +98,11 @@ pub enum DatabaseCommand {
     /// Verify each file's signature and print the signer. Exit status 2: at least one is invalid.
     Verify {
         /// Signature files, or folders of them.
-        #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        #[arg(required_unless_present = "config", value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
+        /// The signatures of this configuration.
+        #[arg(short, long, value_name = "FILE", conflicts_with = "paths", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
         /// CA certificates for detached signatures (`.cvd.sign`).
         #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
         certificates: Option<PathBuf>,

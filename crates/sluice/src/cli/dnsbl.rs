@@ -166,8 +166,11 @@ pub struct DnsblServe {
 #[derive(Debug, Args)]
 pub struct DnsblCheck {
     /// A zone; repeatable.
-    #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]", required = true)]
+    #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]", required_unless_present = "config")]
     pub zones: Vec<::dnsbl::zone::Spec>,
+    /// The zones of this configuration (`[dnsbl]`).
+    #[arg(short, long, value_name = "FILE", conflicts_with = "zones", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
 }
 
 /// `sluice dnsbl why`
@@ -176,6 +179,9 @@ pub struct DnsblWhy {
     /// An address, or a name.
     pub what: String,
     /// A zone; repeatable.
-    #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]", required = true)]
+    #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]", required_unless_present = "config")]
     pub zones: Vec<::dnsbl::zone::Spec>,
+    /// The zones of this configuration (`[dnsbl]`).
+    #[arg(short, long, value_name = "FILE", conflicts_with = "zones", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
 }

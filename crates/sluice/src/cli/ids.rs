@@ -68,8 +68,11 @@ pub struct IdsCheck {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub pcap: PathBuf,
     /// Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3.
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, required_unless_present = "config", num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Vec<PathBuf>,
+    /// The rules of this configuration (`[ids]`).
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rules")]
+    pub config: Option<PathBuf>,
     /// Print messages, files and flows as well: records of http, smtp, tls, fileinfo, flow and anomaly.
     #[arg(long)]
     pub records: bool,
@@ -111,8 +114,11 @@ pub struct IdsSniff {
 #[derive(Debug, Args)]
 pub struct IdsLint {
     /// Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3.
-    #[arg(required = true, value_name = "RULES", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "config", value_name = "RULES", value_hint = ValueHint::FilePath)]
     pub rules: Vec<PathBuf>,
+    /// The rules of this configuration (`[ids]`).
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rules")]
+    pub config: Option<PathBuf>,
     /// Names that the rules use.
     #[command(flatten)]
     pub names: IdsRules,

@@ -10,7 +10,7 @@ use super::CONFIG;
 #[derive(Debug, Args)]
 pub struct Learn {
     /// The configuration that names the ledger: `ledger` in `[spam.bayes]`.
-    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath, global = true)]
     pub config: PathBuf,
     /// Use the ledger in this folder, and read no configuration.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]

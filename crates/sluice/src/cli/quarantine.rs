@@ -13,7 +13,7 @@ use crate::cli::values::{self, Kind, Stage};
 #[derive(Debug, Args)]
 pub struct Quarantine {
     /// The configuration that names the quarantine folders.
-    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath, global = true)]
     pub config: PathBuf,
     /// Use this quarantine folder, and no configuration.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]

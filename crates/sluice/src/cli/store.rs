@@ -266,7 +266,7 @@ pub struct Account {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub accounts: Option<PathBuf>,
     /// The configuration.
-    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath, global = true)]
     pub config: PathBuf,
     /// Subcommand.
     #[command(subcommand)]

@@ -1,9 +1,18 @@
 //! Values of options and keys: numbers, sizes, times, states, kinds.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::{Arg, ValueHint, value_parser};
 use edge::quarantine::State;
+
+/// The option `-c` of commands without one of their own.
+pub fn config() -> Arg {
+    let option = Arg::new("config").short('c').long("config").value_name("FILE").global(true);
+    let option = option.value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath);
+    option.help("The configuration, for commands that read one")
+}
 
 /// A number.
 pub fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {

@@ -80,8 +80,9 @@ pub struct WebCheck {
     /// The pages, as servers send them after decoding; `-` for standard input.
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/etc/e2guardian")]
+    /// Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf; or the one that `[web]` in this
+    /// configuration of Sluice names.
+    #[arg(short, long, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath, default_value = "/etc/e2guardian")]
     pub config: PathBuf,
     /// Check by this filter group.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -104,8 +105,11 @@ pub struct WebCheck {
 #[derive(Debug, Args)]
 pub struct WebLint {
     /// Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf.
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub config: PathBuf,
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "config")]
+    pub folder: Option<PathBuf>,
+    /// The same, as other commands name it; or the one that `[web]` in this configuration of Sluice names.
+    #[arg(short, long, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath, conflicts_with = "folder")]
+    pub config: Option<PathBuf>,
     /// Read lists as this program does.
     #[arg(long, value_name = "NAME", default_value = Dialect::Sluice.name(), value_parser = dialects())]
     pub dialect: Dialect,

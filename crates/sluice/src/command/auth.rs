@@ -14,6 +14,7 @@ use flow::{Answer, Ask};
 use serde_json::{Value, json};
 
 use crate::cli::{self, AuthCheck, AuthCommand};
+use crate::config::Config;
 use crate::output::Failure;
 use crate::process::confine::Reach;
 use crate::process::privileges;
@@ -27,13 +28,17 @@ pub fn run(args: &cli::Auth) -> Result<ExitCode, Failure> {
 }
 
 fn check(args: &AuthCheck) -> Result<ExitCode, Failure> {
+    let resolvers = match &args.config {
+        Some(path) if args.resolvers.is_empty() && args.zone.is_none() => Config::read(path)?.dns.servers()?,
+        _ => args.resolvers.clone(),
+    };
     privileges::harden()?;
     let mut reach = Reach::reading();
     if args.zone.is_none() {
         reach.connect();
     }
     reach.confine(&[])?;
-    let source = Source::new(args.zone.as_deref(), &args.resolvers, Duration::from_secs(args.timeout))?;
+    let source = Source::new(args.zone.as_deref(), &resolvers, Duration::from_secs(args.timeout))?;
     let mut check = read(args)?;
     source.settle(&mut check)?;
     let questions = check.questions();

@@ -41,13 +41,26 @@ pub fn run(args: &Database) -> Result<ExitCode, Failure> {
             compile(&wanted, args.json, paint)
         }
         DatabaseCommand::Worker => Ok(database::worker::run()),
-        DatabaseCommand::Info { paths, refused } => info(paths, *refused, args.json, paint),
-        DatabaseCommand::Find { name, paths } => find(name, paths, args.json, paint),
+        DatabaseCommand::Info { paths, config, refused } => {
+            info(&named(paths, config.as_deref())?, *refused, args.json, paint)
+        }
+        DatabaseCommand::Find { name, paths, config } => {
+            find(name, &named(paths, config.as_deref())?, args.json, paint)
+        }
         DatabaseCommand::Test { signature, file } => test(signature, file, args.json, paint),
-        DatabaseCommand::Verify { paths, certificates } => {
-            verify(paths, &Checker::open(certificates.as_deref())?, args.json, paint)
+        DatabaseCommand::Verify { paths, config, certificates } => {
+            let paths = named(paths, config.as_deref())?;
+            verify(&paths, &Checker::open(certificates.as_deref())?, args.json, paint)
         }
     }
+}
+
+/// The paths of the command line, or else of a configuration.
+fn named(paths: &[PathBuf], config: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    Ok(match config {
+        Some(config) if paths.is_empty() => Config::read(config)?.database.paths,
+        _ => paths.to_vec(),
+    })
 }
 
 /// Colours, on a terminal.

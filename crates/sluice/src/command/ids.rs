@@ -74,15 +74,15 @@ fn settings_of(rules: &[PathBuf], names: &IdsRules, config: Option<&Path>) -> Re
     }
 }
 
-fn load(rules: &[PathBuf], names: &IdsRules) -> Result<IntrusionRules, Failure> {
-    let settings = settings(rules, names)?;
+fn load(rules: &[PathBuf], names: &IdsRules, config: Option<&Path>) -> Result<IntrusionRules, Failure> {
+    let settings = settings_of(rules, names, config)?;
     let changes = settings.changes()?;
     changes.problems().iter().for_each(|problem| eprintln!("sluice: {problem}"));
     Ok(settings.collect(&changes)?.compile())
 }
 
 fn lint(args: &IdsLint) -> Result<ExitCode, Failure> {
-    let rules = load(&args.rules, &args.names)?;
+    let rules = load(&args.rules, &args.names, args.config.as_deref())?;
     let set = rules.set();
     let census = set.census();
     let refused: usize = census.refused.values().sum();
@@ -138,7 +138,7 @@ fn warn(set: &RuleSet) {
 }
 
 fn check(args: &IdsCheck) -> Result<ExitCode, Failure> {
-    let rules = load(&args.rules, &args.names)?;
+    let rules = load(&args.rules, &args.names, args.config.as_deref())?;
     let set = rules.set();
     warn(set);
     let capture = read(&args.pcap, CAPTURE_BYTES_MAX)?;

@@ -54,10 +54,60 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    fn walk(command: &clap::Command, path: &str, without: &mut Vec<String>) {
+        let path = format!("{path} {}", command.get_name());
+        let takes = |argument: &clap::Arg| argument.get_short() == Some('c') && argument.get_long() == Some("config");
+        if !command.has_subcommands() && !command.get_arguments().any(takes) {
+            without.push(path.clone());
+        }
+        command.get_subcommands().for_each(|command| walk(command, &path, without));
+    }
+
+    #[test]
+    fn every_command_takes_a_configuration_behind_its_verb() {
+        let mut command = Cli::command();
+        command.build();
+        let mut without = Vec::new();
+        walk(&command, "", &mut without);
+        without.retain(|path| !path.contains(" help"));
+        assert_eq!(without, Vec::<String>::new());
+        for line in [
+            "account list -c F",
+            "account -c F list",
+            "-c F account list",
+            "quarantine list -c F",
+            "learn spam -c F x",
+            "rules lint -c F",
+            "database info -c F",
+            "database find x -c F",
+            "database verify -c F",
+            "dnsbl check -c F",
+            "dnsbl why 192.0.2.1 -c F",
+            "auth check -c F x",
+            "ids lint -c F",
+            "ids check --pcap x -c F",
+            "web lint -c F",
+            "web check -c F x",
+            "log -c F",
+            "spam check -c F x",
+            "sieve test -c F x y",
+            "reload -c F",
+            "check -c F",
+        ] {
+            let read = Cli::try_parse_from(["sluice"].into_iter().chain(line.split(' ')));
+            assert!(read.is_ok(), "{line}: {}", read.err().map(|error| error.to_string()).unwrap_or_default());
+        }
+        let Ok(cli) = Cli::try_parse_from(["sluice", "account", "list", "-c", "F"]) else { panic!("it is not read") };
+        let crate::cli::Command::Account(account) = cli.command else { panic!("another command") };
+        assert_eq!(account.config.to_str(), Some("F"));
     }
 }

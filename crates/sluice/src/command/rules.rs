@@ -11,7 +11,7 @@ use rules::spam::{Census, Disabled, Problem, Rules, Severity, run::Syntax};
 use serde_json::{Value, json};
 
 use crate::cli::{self, RulesCommand, RulesLint};
-use crate::config::rule_files;
+use crate::config::{Config, rule_files};
 use crate::output::Failure;
 use crate::process::confine::Reach;
 use crate::process::privileges;
@@ -26,8 +26,16 @@ pub fn run(args: &cli::Rules) -> Result<ExitCode, Failure> {
 fn lint(args: &RulesLint) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
-    let folders = if args.folders.is_empty() { rule_files::standard() } else { args.folders.clone() };
-    let rules = rule_files::load(&folders, false, &[], &Syntax)?;
+    let (folders, more) = match &args.config {
+        Some(path) => {
+            let config = Config::read(path)?;
+            let spam = config.spam.as_ref().ok_or_else(|| format!("{}: there is no [spam]", path.display()))?;
+            (spam.rules.clone().unwrap_or_else(rule_files::standard), config.more_rules())
+        }
+        None if args.folders.is_empty() => (rule_files::standard(), Vec::new()),
+        None => (args.folders.clone(), Vec::new()),
+    };
+    let rules = rule_files::load(&folders, false, &more, &Syntax)?;
     if args.json {
         println!("{:#}", report(&folders, &rules));
     } else {

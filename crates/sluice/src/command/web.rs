@@ -16,6 +16,7 @@ use rules::web::{Decision, Filter, Group, Limits, Request, Response, Severity, V
 use serde_json::{Value, json};
 
 use crate::cli::{self, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebLint};
+use crate::config::Config;
 use crate::config::web::{main_file, moment, reader};
 use crate::output::Failure;
 use crate::process::confine::Reach;
@@ -63,7 +64,8 @@ fn export_authority(args: &WebCaExport) -> Result<ExitCode, Failure> {
 }
 
 fn lint(args: &WebLint) -> Result<ExitCode, Failure> {
-    let filter = load(&args.config, args.dialect)?;
+    let folder = args.folder.as_ref().or(args.config.as_ref()).ok_or("no folder is named")?;
+    let filter = load(folder, args.dialect)?;
     let problems = filter.problems().iter();
     if args.json {
         let problems: Vec<Value> = problems
@@ -109,7 +111,14 @@ fn counts(filter: &Filter) -> Value {
 fn load(folder: &Path, dialect: Dialect) -> Result<Filter, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
-    let main = main_file(folder)?;
+    let named = match folder.extension().is_some_and(|extension| extension == "toml") {
+        true => {
+            let config = Config::read(folder)?.web.and_then(|web| web.config);
+            Some(config.ok_or_else(|| format!("{}: no config in [web]", folder.display()))?)
+        }
+        false => None,
+    };
+    let main = main_file(named.as_deref().unwrap_or(folder))?;
     let limits = Limits::default();
     let mut read = reader(&main, limits);
     let main = main.to_str().ok_or("the folder's name is not UTF-8")?;

@@ -1,20 +1,31 @@
 //! `sluice dnsbl check` and `why`: what zone files hold, and what they say of an address or name.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::ExitCode;
 
 use ::dnsbl::answer::{Options, Scratch, Transport, respond};
+use ::dnsbl::zone::Spec;
 use proto::dns::{Data, Message, Name, Request, class, kind};
 
 use super::load::{Loaded, now};
 use crate::cli::{DnsblCheck, DnsblWhy};
+use crate::config::Config;
 use crate::output::Failure;
+
+/// The zones of the command line, or else of a configuration.
+fn named(zones: &[Spec], config: Option<&Path>) -> Result<Vec<Spec>, Failure> {
+    Ok(match config {
+        Some(config) if zones.is_empty() => Config::read(config)?.dnsbl.zones,
+        _ => zones.to_vec(),
+    })
+}
 
 /// Reads zones and says what they hold. Exit status 1 if lines are wrong.
 pub fn check(args: &DnsblCheck) -> Result<ExitCode, Failure> {
     let mut loaded = Loaded::default();
     let mut warnings = 0;
-    for report in loaded.refresh(&args.zones) {
+    for report in loaded.refresh(&named(&args.zones, args.config.as_deref())?) {
         report.warnings.iter().for_each(|warning| eprintln!("{warning}"));
         let dataset = report.outcome?;
         warnings += report.warning_count;
@@ -33,10 +44,11 @@ pub fn check(args: &DnsblCheck) -> Result<ExitCode, Failure> {
 /// Says what each zone answers for an address or name. Exit status 1 if no zone lists it.
 pub fn why(args: &DnsblWhy) -> Result<ExitCode, Failure> {
     let mut loaded = Loaded::default();
-    for report in loaded.refresh(&args.zones) {
+    let zones = named(&args.zones, args.config.as_deref())?;
+    for report in loaded.refresh(&zones) {
         report.outcome?;
     }
-    let zones = loaded.zones(&args.zones);
+    let zones = loaded.zones(&zones);
     let mut listed = false;
     for zone in zones.zones() {
         let name = below(&args.what, &zone.name)?;
