@@ -42,6 +42,8 @@ pub struct Context {
     pub paging: Option<Paging>,
     /// The conversation that intrusion rules are tried on; none where they are not.
     pub watched: Option<Box<Watched>>,
+    /// Whether the verdict lists up to [`Verdict::ALL_FINDINGS_MAX`] findings, not [`Verdict::FINDINGS_MAX`].
+    pub all_findings: bool,
 }
 
 impl Context {

@@ -26,7 +26,8 @@ pub struct Spotted {
 pub struct Verdict {
     /// The heaviest action that the findings ask for.
     pub action: Action,
-    /// The findings, oldest first; at most [`Verdict::FINDINGS_MAX`], of which half are for matches alone.
+    /// The findings, oldest first; at most [`Verdict::FINDINGS_MAX`], or [`Verdict::ALL_FINDINGS_MAX`] where all are asked for; half of
+    /// the room is for matches alone.
     pub findings: Vec<Spotted>,
     /// Findings beyond those.
     pub more_findings: u32,
@@ -47,6 +48,9 @@ pub struct Verdict {
 impl Verdict {
     /// The most findings that a verdict lists.
     pub const FINDINGS_MAX: usize = 64;
+
+    /// The most findings that a verdict lists where all are asked for.
+    pub const ALL_FINDINGS_MAX: usize = 1_000;
 
     /// Whether the rules say that it is spam.
     pub fn is_spam(&self) -> bool {

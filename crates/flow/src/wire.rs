@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Changes with every change of what crosses.
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

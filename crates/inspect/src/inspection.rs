@@ -156,6 +156,7 @@ impl Inspection {
         let passwords = Passwords::new(context.passwords.iter().cloned().chain(common), &engine.limits);
         let budget = Budget::new(&engine.limits);
         let allowance = Arc::new(Allowance::new(engine.limits.pixels_max, engine.limits.search_work_max));
+        let ledger = Ledger::new(context.all_findings);
         let mut inspection = Inspection {
             budget,
             allowance,
@@ -184,7 +185,7 @@ impl Inspection {
             expanded: 0,
             spooled: 0,
             exhausted: false,
-            ledger: Ledger::default(),
+            ledger,
             units: VecDeque::new(),
             stopped: None,
             done: false,

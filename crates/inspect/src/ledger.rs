@@ -12,7 +12,8 @@ use flow::{Action, Context, Policy, Spotted, Verdict};
 /// both ways and one of the same name that was not are two, and the second counts.
 ///
 /// Bounds: `Verdict::FINDINGS_MAX` findings. When they are all taken, a new name takes the place of an echo or of a name
-/// that is there of another object too; what is given up still asks for its action.
+/// that is there of another object too; what is given up still asks for its action. Where all findings are asked for,
+/// `Verdict::ALL_FINDINGS_MAX` of them, and none takes the place of another.
 #[derive(Default)]
 pub(crate) struct Ledger {
     /// The parent of each object.
@@ -28,9 +29,16 @@ pub(crate) struct Ledger {
     pub allowed: Vec<u32>,
     pub unblankable: bool,
     pub bytes: u64,
+    /// Whether all findings are asked for.
+    lists_all: bool,
 }
 
 impl Ledger {
+    /// An empty one; whether all findings are asked for.
+    pub fn new(lists_all: bool) -> Ledger {
+        Ledger { lists_all, ..Ledger::default() }
+    }
+
     /// The number of a new object in `parent`.
     pub fn number(&mut self, parent: u32) -> u32 {
         self.parents.push(parent);
@@ -45,8 +53,9 @@ impl Ledger {
         }
         // However much is malformed, matches are told by their names.
         let is_match = spotted.finding.class == Class::Match;
-        let room = if is_match { Verdict::FINDINGS_MAX } else { Verdict::FINDINGS_MAX / 2 };
-        if self.findings.len() >= room && !self.make_room(spotted, policy) {
+        let most = if self.lists_all { Verdict::ALL_FINDINGS_MAX } else { Verdict::FINDINGS_MAX };
+        let room = if is_match { most } else { most / 2 };
+        if self.findings.len() >= room && (self.lists_all || !self.make_room(spotted, policy)) {
             self.give_up(spotted, policy);
             return true;
         }
@@ -231,6 +240,18 @@ mod tests {
         assert!((0..10).all(|number| count(&verdict.findings, &format!("Rare{number}")) == 1));
         assert_eq!(count(&verdict.findings, "Usual"), Verdict::FINDINGS_MAX - 10);
         assert_eq!(verdict.more_findings, 20);
+    }
+
+    #[test]
+    fn all_findings_are_listed_up_to_their_bound() {
+        let mut ledger = Ledger::new(true);
+        let root = ledger.number(0);
+        for number in 0..Verdict::ALL_FINDINGS_MAX + 10 {
+            note(&mut ledger, root, Class::Match, format!("Sample{number}"));
+        }
+        let verdict = verdict(ledger);
+        assert_eq!((verdict.findings.len(), verdict.more_findings), (Verdict::ALL_FINDINGS_MAX, 10));
+        assert_eq!(verdict.action, Action::Reject);
     }
 
     #[test]

@@ -274,6 +274,14 @@ fn what_is_printed_is_as_asked_for() {
     assert_eq!(tree.scan(&["--no-summary", "both"]).lines(), ["both: Test.Other.UNOFFICIAL FOUND"]);
     let all = tree.scan(&["--no-summary", "-z", "both"]);
     assert_eq!(all.lines(), [format!("both: {FOUND}"), "both: Test.Other.UNOFFICIAL FOUND".into()]);
+    let words: Vec<String> = (0..1_100).map(|number| format!("signature-{number:04}")).collect();
+    let hex = |word: &String| word.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let signatures: String = words.iter().map(|word| format!("{word}:0:*:{}\n", hex(word))).collect();
+    std::fs::write(tree.path("many.ndb"), signatures).unwrap();
+    std::fs::write(tree.path("many"), words.join(" ")).unwrap();
+    let many = tree.scan(&["--no-summary", "-d", "many.ndb", "-z", "many"]);
+    assert_eq!(many.lines().len(), 1_000);
+    assert!(many.errors.contains("WARNING: many: 100 more findings"), "{}", many.errors);
     let not_done = tree.scan(&["--gen-json=yes", "--scan-pe=no", "--scan-elf=yes", "--no-summary", "files/a.ok"]);
     let told = "sluice: --gen-json=yes: not supported\nsluice: --scan-pe=no: not supported\n";
     assert_eq!((not_done.status, not_done.errors.as_str()), (0, told));

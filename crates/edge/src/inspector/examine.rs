@@ -41,6 +41,8 @@ pub struct Look {
     /// Whether nothing more is looked at once a signature has matched. Where an allow list may speak for the file at its
     /// end, it is looked at to its end all the same.
     pub first_match: bool,
+    /// Whether the verdict lists up to 1,000 findings.
+    pub all_findings: bool,
     /// When it has to be over, whatever has been looked at by then.
     pub until: Option<Instant>,
 }
@@ -157,6 +159,7 @@ impl Examination {
             policy: look.policy.clone(),
             wants: Wants { objects: look.explain, ..Wants::default() },
             object: Object { name: look.name.clone(), ..Object::default() },
+            all_findings: look.all_findings,
             ..Context::default()
         };
         Examination {

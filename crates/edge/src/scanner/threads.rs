@@ -243,6 +243,7 @@ impl Job {
             policy: self.settings.policy(),
             explain: false,
             first_match: !all_matches,
+            all_findings: false,
             until,
         }
     }

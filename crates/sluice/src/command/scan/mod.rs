@@ -74,6 +74,7 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
             policy: policy(&args.look),
             explain: false,
             first_match: !args.look.allmatch && !args.output.json,
+            all_findings: args.look.allmatch,
             until: None,
         },
         keep: Keep::new(&args.keep).map_err(|error| format!("the folder for infected files: {error}"))?,
@@ -284,6 +285,9 @@ impl Shared<'_> {
                 doubt.map(|spotted| Text::warning(path, &format!("not wholly inspected: {}", spotted.finding.name))),
             );
             self.tally.doubtful.add(doubt.is_some().into());
+        }
+        if self.args.look.allmatch && !told.is_empty() && verdict.more_findings > 0 {
+            texts.push(Text::warning(path, &format!("{} more findings are not listed", verdict.more_findings)));
         }
         texts
     }
