@@ -14,6 +14,7 @@ mod plugins;
 mod views;
 mod web;
 mod web_adblock;
+mod web_agreement;
 mod web_layout;
 mod web_packs;
 mod web_peer;

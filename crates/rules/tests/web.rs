@@ -410,8 +410,10 @@ fn types_extensions_and_content_decide_on_a_response() {
     let group = &filter.groups()[0];
     let request = Request { method: b"GET", url: b"http://a.test/x", ..Request::default() };
     let head = |content_type: Option<&'static str>, file_name: Option<&'static str>| {
-        let response =
-            Response { content_type: content_type.map(str::as_bytes), file_name: file_name.map(str::as_bytes) };
+        let response = Response {
+            content_type: content_type.map(str::as_bytes),
+            file_names: [file_name.map(str::as_bytes), None],
+        };
         let decided = group.response(&request, &response, group.request(&request));
         (decided.verdict, group.page(&response, &decided).is_some())
     };

@@ -41,8 +41,8 @@ pub struct RequestFacts<'a> {
 pub struct ContentFacts<'a> {
     /// `Content-Type`.
     pub media_type: Option<&'a [u8]>,
-    /// The name in `Content-Disposition`.
-    pub file_name: Option<&'a str>,
+    /// The names in `Content-Disposition`.
+    pub file_names: [Option<&'a str>; 2],
 }
 
 /// A decision on a request, or on the head of its response.

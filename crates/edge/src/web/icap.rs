@@ -190,9 +190,9 @@ impl Session {
         let decision = runtime.filter.request(&facts);
         let (Some(response), Decision::Pass(pass)) = (&request.http_response, &decision) else { return decision };
         let Some(course) = pass.course.clone() else { return decision };
-        let file_name = response.fields.get("content-disposition").and_then(object::file_name);
-        let media_type = response.fields.get("content-type");
-        course.content(&facts, &ContentFacts { media_type, file_name: file_name.as_deref() })
+        let names = response.fields.get("content-disposition").map(object::file_names).unwrap_or_default();
+        let file_names = names.each_ref().map(Option::as_deref);
+        course.content(&facts, &ContentFacts { media_type: response.fields.get("content-type"), file_names })
     }
 
     /// Client of the request, as the proxy names it if it is configured to.

@@ -11,11 +11,14 @@ const CODINGS_MAX: usize = 3;
 
 /// The object that follows a head with these fields, in a request for `target` or the response to it.
 pub fn described(target: &[u8], fields: &Fields) -> Object {
-    let media_type = fields.get("content-type").and_then(|value| value.split(|&byte| byte == b';').next());
+    let content_type = fields.get("content-type");
+    let charset = content_type.and_then(charset);
+    let media_type = content_type.and_then(|value| value.split(|&byte| byte == b';').next());
     let media_type = media_type.map(|value| text(value.trim_ascii()).to_ascii_lowercase());
     let name = fields.get("content-disposition").and_then(file_name).or_else(|| last_segment(target));
     Object {
         media_type: media_type.filter(|media_type| !media_type.is_empty()).map(Into::into),
+        charset: charset.map(Into::into),
         name: name.map(Into::into),
         content_codings: codings(fields).unwrap_or_default().into(),
         ..Object::default()
@@ -50,8 +53,23 @@ pub const fn coding_name(coding: ContentCoding) -> &'static str {
     }
 }
 
-/// The value of `filename`, quoted or not (RFC 6266); the extended form is percent-decoded.
-pub fn file_name(disposition: &[u8]) -> Option<String> {
+/// The parameter `charset` of a type, in lower case.
+fn charset(content_type: &[u8]) -> Option<String> {
+    let parameters = content_type.split(|&byte| byte == b';').skip(1).map(<[u8]>::trim_ascii);
+    let value = |parameter: &[u8]| {
+        let (name, value) = parameter.split_at_checked(b"charset=".len())?;
+        name.eq_ignore_ascii_case(b"charset=").then(|| text(value).trim_matches(['"', '\'', ' ']).to_ascii_lowercase())
+    };
+    parameters.filter_map(value).find(|value| !value.is_empty())
+}
+
+/// The name that a browser gives the file.
+fn file_name(disposition: &[u8]) -> Option<String> {
+    file_names(disposition).into_iter().flatten().next()
+}
+
+/// The values of `filename*`, percent-decoded, and of `filename`, quoted or not (RFC 6266).
+pub fn file_names(disposition: &[u8]) -> [Option<String>; 2] {
     let parameters = || disposition.split(|&byte| byte == b';').skip(1).map(<[u8]>::trim_ascii);
     let value = |name: &[u8]| {
         parameters().find_map(|parameter| {
@@ -59,11 +77,9 @@ pub fn file_name(disposition: &[u8]) -> Option<String> {
             found.eq_ignore_ascii_case(name).then_some(value)
         })
     };
-    let name = match value(b"filename*=") {
-        Some(extended) => decoded(extended.splitn(3, |&byte| byte == b'\'').nth(2)?),
-        None => text(value(b"filename=")?.trim_ascii()).trim_matches('"').to_owned(),
-    };
-    Some(name).filter(|name| !name.is_empty())
+    let extended = value(b"filename*=").and_then(|value| value.splitn(3, |&byte| byte == b'\'').nth(2)).map(decoded);
+    let plain = value(b"filename=").map(|value| text(value.trim_ascii()).trim_matches('"').to_owned());
+    [extended, plain].map(|name| name.filter(|name| !name.is_empty()))
 }
 
 /// The last part of a path, without its query.
@@ -122,5 +138,8 @@ mod tests {
         ] {
             assert_eq!(file_name(disposition.as_bytes()).as_deref(), name, "{disposition}");
         }
+        assert_eq!(charset(b"text/html; x=1; Charset=\"KOI8-R\"").as_deref(), Some("koi8-r"));
+        let both = file_names(b"attachment; filename=\"a.exe\"; filename*=UTF-8''b.txt");
+        assert_eq!(both, [Some("b.txt".into()), Some("a.exe".into())]);
     }
 }

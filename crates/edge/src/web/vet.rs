@@ -184,8 +184,9 @@ impl Session {
     /// Decides on the head of the response to a request by the lists.
     pub(super) fn filter_content(&self, order: &Order, response: &Response) -> Result<Pass, Refused> {
         let Some(course) = &order.pass.course else { return Ok(Pass::default()) };
-        let file_name = response.fields.get("content-disposition").and_then(object::file_name);
-        let content = ContentFacts { media_type: response.fields.get("content-type"), file_name: file_name.as_deref() };
+        let names = response.fields.get("content-disposition").map(object::file_names).unwrap_or_default();
+        let file_names = names.each_ref().map(Option::as_deref);
+        let content = ContentFacts { media_type: response.fields.get("content-type"), file_names };
         decided(course.content(&self.facts(&order.request, &order.url), &content))
     }
 

@@ -126,7 +126,7 @@ fn decide(filter: &Filter, url: &[u8]) {
         assert_eq!(filter.request(&request), decision);
         assert!(decision.fields.iter().all(|(place, value)| *place < 2 && !value.contains(&b'\n')));
         let Some(group) = filter.group(1) else { return };
-        let response = Response { content_type: Some(url), file_name: Some(url) };
+        let response = Response { content_type: Some(url), file_names: [Some(url), None] };
         let decided = group.response(&request, &response, decision.clone());
         let is_settled = matches!(decision.verdict, Verdict::Block | Verdict::Exception);
         assert!(!is_settled || decided.verdict == decision.verdict);

@@ -236,6 +236,7 @@ impl Group {
             messages: &self.shared.messages,
             dialect: self.shared.settings.dialect,
             intercepts: self.intercepts,
+            searches_addresses: !self.shared.leaves_addresses,
         }
     }
 }

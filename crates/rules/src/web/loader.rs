@@ -96,7 +96,8 @@ impl<'l> Loader<'l> {
             }
             None => Story::default(),
         };
-        Shared { settings, messages, lists, preauth, types }
+        let leaves_addresses = options.is("searchsitelistforip", "off");
+        Shared { settings, messages, lists, preauth, types, leaves_addresses }
     }
 
     /// The texts of the language that is set, where the host has them.

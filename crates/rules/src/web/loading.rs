@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::limits::Limits;
+use super::moment::Window;
 use crate::spam::{Place, Problem, Severity};
 
 /// How the host reads a file, by the path that the configuration says.
@@ -100,6 +101,21 @@ impl<'a> Loading<'a> {
     /// Notes a line that has no effect on purpose.
     pub fn note(&mut self, place: &Place, reason: impl Into<String>, advice: &str) {
         self.tell(Severity::Note, place, reason.into(), advice);
+    }
+
+    /// Reads the text behind `#time:`. One that is not understood never holds.
+    pub(super) fn window(&mut self, text: &[u8], place: &Place) -> Window {
+        let Some(window) = Window::read(text) else {
+            let advice = "write hour, minute, hour, minute and days from 0, Monday";
+            self.error(place, "the time is not understood, and the list has no effect", advice);
+            return Window::NEVER;
+        };
+        if window.is_empty() {
+            self.error(place, "the time ends before it begins", "write two lists, up to 23 59 and from 0 0");
+        } else if text.contains(&b'-') {
+            self.note(place, "a range of days counts as its two ends", "write each day: 01234");
+        }
+        window
     }
 
     fn tell(&mut self, severity: Severity, place: &Place, reason: String, advice: &str) {

@@ -27,6 +27,11 @@ impl Messages {
         Messages(all)
     }
 
+    /// Whether there is a text of a number.
+    pub fn has(&self, number: u32) -> bool {
+        self.0.contains_key(&number) || default(number).is_some()
+    }
+
     /// The text of a number with what it is about behind it.
     pub fn text(&self, number: u32, about: &str) -> String {
         let text = self.0.get(&number).map(|text| &**text).or_else(|| default(number)).unwrap_or("");
@@ -43,7 +48,10 @@ fn default(number: u32) -> Option<&'static str> {
         402 | 403 => "The points of phrases are above the limit: ",
         500 | 560 | 510 | 520 => "The site is blocked: ",
         501 | 561 => "The URL is blocked: ",
+        502 => "Sites that are not in a list are blocked: ",
         503 => "The URL matches: ",
+        505 => "Sites that are addresses are blocked: ",
+        506 | 507 | 511 | 512 => "TLS to sites that are not in a list is blocked: ",
         521 | 581 => "Search terms are blocked: ",
         600 => "The address is trusted: ",
         602 | 662 => "The site is trusted: ",

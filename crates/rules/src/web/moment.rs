@@ -32,19 +32,32 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Reads the text behind `#time:`: hour, minute, hour, minute, and the digits of days.
+    /// It never holds.
+    pub const NEVER: Window = Window { from: 1, until: 0, days: 0 };
+
+    /// Reads the text behind `#time:`: hour, minute, hour, minute, and days. E2Guardian reads at most seven bytes of days, digit by digit.
     pub fn read(text: &[u8]) -> Option<Window> {
-        let text = std::str::from_utf8(text).ok()?;
-        let mut words = text.split_ascii_whitespace();
-        let mut number = |max: u16| words.next()?.parse::<u16>().ok().filter(|&number| number <= max);
+        let mut rest = std::str::from_utf8(text).ok()?.trim_ascii();
+        let mut number = |max: u16| {
+            let (word, behind) = rest.split_once(|c: char| c.is_ascii_whitespace())?;
+            rest = behind.trim_ascii_start();
+            word.parse::<u16>().ok().filter(|&number| number <= max)
+        };
         let from = number(23)? * 60 + number(59)?;
         let until = number(23)? * 60 + number(59)?;
-        let digits = words.next().filter(|digits| digits.len() <= 7)?;
+        let digits = Some(rest).filter(|digits| digits.len() <= 7)?;
         let days = digits.bytes().try_fold(0, |days, digit| match digit {
             b'0'..=b'6' => Some(days | 1u8 << (digit - b'0')),
+            b',' | b'-' | b' ' | b'\t' => Some(days),
             _ => None,
         })?;
-        words.next().is_none().then_some(Window { from, until, days })
+        (days != 0).then_some(Window { from, until, days })
+    }
+
+    /// When both hold.
+    pub fn and(self, other: Window) -> Window {
+        let (from, until) = (self.from.max(other.from), self.until.min(other.until));
+        Window { from, until, days: self.days & other.days }
     }
 
     /// Whether it never holds.
@@ -68,7 +81,18 @@ mod tests {
         let window = Window::read(b" 8 0 17 30 01 ").expect("a window");
         let has = |day, hour: u16, minute| window.has(Moment { day, minute: hour * 60 + minute, ..Moment::default() });
         assert!(has(0, 8, 0) && has(1, 17, 30) && !has(2, 9, 0) && !has(0, 7, 59) && !has(0, 17, 31));
-        for wrong in ["", "8 0 24 0 0", "8 0 9 60 0", "8 0 9 0", "8 0 9 0 7", "8 0 9 0 01234560", "8 0 9 0 0 0"] {
+        let days = |text: &str| Window::read(format!("0 0 23 59 {text}").as_bytes()).map(|window| window.days);
+        assert_eq!((days("0,1,2"), days("0 2 4"), days("0-6")), (Some(7), Some(21), Some(65)), "as E2Guardian has it");
+        for wrong in [
+            "",
+            "8 0 24 0 0",
+            "8 0 9 60 0",
+            "8 0 9 0",
+            "8 0 9 0 7",
+            "8 0 9 0 01234560",
+            "8 0 9 0 0,1,2,3,4",
+            "8 0 9 0 -",
+        ] {
             assert_eq!(Window::read(wrong.as_bytes()), None, "{wrong}");
         }
     }

@@ -71,8 +71,8 @@ impl<'r> Request<'r> {
 pub struct Response<'r> {
     /// The type that it says, with or without parameters.
     pub content_type: Option<&'r [u8]>,
-    /// The name of a file in `Content-Disposition`.
-    pub file_name: Option<&'r [u8]>,
+    /// The names of the file in `Content-Disposition`: `filename*` and `filename`.
+    pub file_names: [Option<&'r [u8]>; 2],
 }
 
 /// Verdict.
@@ -163,8 +163,9 @@ pub struct Decision {
     pub is_partial: bool,
 }
 
-/// A type without its parameters, in lower case.
+/// A type up to its parameters or a blank, in lower case.
 pub(super) fn essence(kind: &[u8]) -> Vec<u8> {
-    let kind = kind.split(|&byte| byte == b';').next().unwrap_or(kind);
-    kind.trim_ascii().to_ascii_lowercase()
+    let kind = kind.trim_ascii();
+    let end = kind.iter().position(|&byte| matches!(byte, b';' | b' '));
+    kind[..end.unwrap_or(kind.len())].trim_ascii().to_ascii_lowercase()
 }

@@ -14,6 +14,8 @@ pub(super) struct Shared {
     /// Lists of the main file, and the storyboard that runs on them before there is a group.
     pub lists: Vec<Bound>,
     pub preauth: Story,
+    /// `searchsitelistforip = off`: addresses are not looked for in lists of sites.
+    pub leaves_addresses: bool,
     /// More types that are text.
     pub types: Vec<Box<str>>,
 }

@@ -17,6 +17,8 @@ pub(super) struct Scene<'t> {
     pub messages: &'t messages::Messages,
     pub dialect: Dialect,
     pub intercepts: bool,
+    /// Addresses are looked for in lists of sites, too.
+    pub searches_addresses: bool,
 }
 
 /// Facts about a request so far.
@@ -90,6 +92,10 @@ impl<'t> Trial<'t> {
         self.url_in(&url, subject.as_ref(), lists, messages)
     }
 
+    fn is_of_sites(&self, list: usize) -> bool {
+        self.scene.lists.get(list).is_some_and(|bound| bound.definition.kind == Kind::Site)
+    }
+
     fn has_network(&self, lists: &[usize]) -> bool {
         let mut known = lists.iter().filter_map(|&place| self.scene.lists.get(place));
         known.any(|bound| bound.definition.kind == Kind::Network)
@@ -143,7 +149,8 @@ impl<'t> Trial<'t> {
     }
 
     fn reason(&self, bound: &Bound, messages: Messages, found: Found) -> (Reason, Option<std::sync::Arc<str>>) {
-        let chosen = |by_line: u32, by_list: u32| if by_line > 0 { by_line } else { by_list };
+        let is_told = |number: &u32| *number > 0 && self.scene.messages.has(*number);
+        let chosen = |by_line: u32, by_list: u32| Some(by_line).filter(is_told).unwrap_or(by_list);
         let shown = chosen(messages.shown, bound.definition.message);
         let logged = match chosen(messages.logged, bound.definition.log_message) {
             0 => shown,
@@ -164,10 +171,14 @@ impl<'t> Trial<'t> {
     fn url_in(&mut self, url: &Url, subject: Option<&Subject>, lists: &[usize], messages: Messages) -> bool {
         let now = self.request.now;
         let (bare, file, is_connect) = (url.bare(), self.file(url), self.is_connect());
+        let searches_addresses = self.scene.searches_addresses;
+        // E2Guardian asks its lists of URLs for no URL that is a bare host.
+        let has_path = self.scene.dialect == Dialect::Sluice || bare.contains(&b'/');
         self.first(lists, messages, |bound, is_partial| match bound.definition.kind {
             Kind::AddressSite => bound.list.address(url.address?, now),
+            Kind::Site if url.address.is_some() && !searches_addresses => None,
             Kind::Site => bound.list.site(&url.host, bound.definition.walks, now),
-            Kind::Url => bound.list.url(&bare, now),
+            Kind::Url if has_path => bound.list.url(&bare, now),
             Kind::Network => {
                 let (found, is_given_up) = bound.list.network(subject?, now);
                 *is_partial |= is_given_up;
@@ -181,11 +192,11 @@ impl<'t> Trial<'t> {
         })
     }
 
-    /// Text whose end is compared with extensions. E2Guardian takes the query for a part of it.
+    /// Text whose end is compared with extensions. E2Guardian takes the query for a part of it, and decodes nothing.
     fn file(&self, url: &Url) -> Vec<u8> {
         match self.scene.dialect {
             Dialect::Sluice => url.file(),
-            Dialect::E2guardian535 | Dialect::E2guardian558 => url.path.to_ascii_lowercase(),
+            Dialect::E2guardian535 | Dialect::E2guardian558 => url.raw_path.to_ascii_lowercase(),
         }
     }
 
@@ -232,8 +243,9 @@ impl<'t> Trial<'t> {
         let replacements = lists.iter().filter_map(|&place| self.scene.lists.get(place));
         let mut replacements = replacements.filter(|bound| bound.definition.kind == Kind::Replacement);
         self.made = replacements.find_map(|bound| match &*bound.definition.name {
-            "addheader" => bound.list.expanded(&whole, now),
-            "searchterms" => bound.list.replaced_once(&whole, now),
+            "addheader" if self.scene.dialect == Dialect::Sluice => bound.list.expanded(&whole, now),
+            // The rest of the URL stays around the match.
+            "addheader" | "searchterms" => bound.list.replaced_once(&whole, now),
             _ => bound.list.replaced(&whole, now),
         });
         if self.made.is_some() {
@@ -293,15 +305,7 @@ impl World for Trial<'_> {
         match state {
             State::True | State::Returned => true,
             State::Foreign => false,
-            State::Flag(flag) => {
-                let holds = self.flag(flag);
-                if messages.shown > 0 && !holds {
-                    let text = self.scene.messages.text(messages.shown, &String::from_utf8_lossy(&self.url.host));
-                    let reason = Reason { message: messages.shown, log: text.clone(), text, ..Reason::default() };
-                    self.found = Some((reason, None));
-                }
-                holds
-            }
+            State::Flag(flag) => self.flag(flag),
             _ if lists.is_empty() => false,
             State::Url => self.is_listed(lists, messages),
             State::Site => self.is_site_listed(lists, messages),
@@ -311,7 +315,9 @@ impl World for Trial<'_> {
             }
             State::Referer => {
                 let referer = self.request.header(b"referer").map(Url::read);
-                referer.is_some_and(|url| self.url_in(&url, None, lists, messages))
+                // Sites alone, as in E2Guardian: any client may send any URL here.
+                let sites: Vec<usize> = lists.iter().copied().filter(|&list| self.is_of_sites(list)).collect();
+                referer.is_some_and(|url| self.url_in(&url, None, &sites, messages))
             }
             State::Search => self.search_in(lists, messages),
             State::Header => self.header_in(lists, messages),
@@ -321,11 +327,14 @@ impl World for Trial<'_> {
                 self.text_in(agent, lists, messages)
             }
             State::Extension => {
-                let name = self.response.and_then(|response| response.file_name);
-                let names = [Some(self.file(&self.url)), name.map(<[u8]>::to_ascii_lowercase)];
+                let names = self.response.map_or([None; 2], |response| response.file_names);
+                let names: Vec<_> = names.into_iter().flatten().map(<[u8]>::to_ascii_lowercase).collect();
                 let now = self.request.now;
                 self.first(lists, messages, |bound, _| {
-                    names.iter().flatten().find_map(|name| bound.list.extension(name, now))
+                    let mut found = names.iter().map(|name| bound.list.extension(name, now));
+                    // Which of its names a client takes is not known: an exception has to hold for both.
+                    let is_spared = bound.definition.name.starts_with("exception");
+                    if is_spared { found.collect::<Option<Vec<_>>>()?.pop() } else { found.find_map(|found| found) }
                 })
             }
             State::Type => {
@@ -339,6 +348,15 @@ impl World for Trial<'_> {
                 self.first(lists, messages, |bound, _| bound.list.address(client, now))
             }
         }
+    }
+
+    fn say(&mut self, messages: Messages) {
+        let mut text = self.scene.messages.text(messages.shown, "");
+        if text.ends_with(' ') {
+            text.push_str(&String::from_utf8_lossy(&self.url.host));
+        }
+        let reason = Reason { message: messages.shown, log: text.clone(), text, ..Reason::default() };
+        self.found = Some((reason, None));
     }
 
     fn act(&mut self, action: Action) -> bool {

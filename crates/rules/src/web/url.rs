@@ -92,10 +92,15 @@ impl Url {
         Cow::Owned([&self.host[..], &port].concat())
     }
 
-    /// The whole URL as replacements see it: as it came, but with `http` and without user; nothing stands behind a bare host.
+    /// The whole URL as replacements see it: with `http` and the host as lists have it, without user and the port of its scheme; nothing stands
+    /// behind a bare host.
     pub fn whole(&self) -> Vec<u8> {
         let path: &[u8] = if self.raw_path == b"/" { b"" } else { &self.raw_path };
-        [&b"http://"[..], &self.named_host(), path].concat()
+        let usual: u16 = if self.scheme == b"https" { 443 } else { 80 };
+        let number = |port: &&[u8]| std::str::from_utf8(port).ok().and_then(|port| port.parse().ok()) != Some(usual);
+        let port = self.port().filter(number).map(|port| [&b":"[..], port].concat()).unwrap_or_default();
+        let (open, close): (&[u8], &[u8]) = if self.host.contains(&b':') { (b"[", b"]") } else { (b"", b"") };
+        [&b"http://"[..], open, &self.host, close, &port, path].concat()
     }
 
     /// The path without its query, in lower case.
@@ -238,6 +243,26 @@ mod tests {
         let port = |url: &'static str| Url::read(url.as_bytes()).port().map(<[u8]>::to_vec);
         assert_eq!((port("http://[2001:db8::1]:81/"), port("http://[2001:db8::1]/")), (Some(b"81".to_vec()), None));
         assert_eq!((port("a.test:443"), port("http://a.test:x/")), (Some(b"443".to_vec()), None));
+    }
+
+    #[test]
+    fn replacements_see_one_form_of_a_host() {
+        let whole = |url: &str| String::from_utf8(Url::read(url.as_bytes()).whole()).expect("text");
+        for url in [
+            "http://h.test/X",
+            "http://H.test:80/X",
+            "http://me@h.test.:080/X",
+            "https://h.test:443/X",
+            "http://h%2etest/X",
+        ] {
+            assert_eq!(whole(url), "http://h.test/X", "{url}");
+        }
+        assert_eq!(whole("https://h.test:80/"), "http://h.test:80");
+        assert_eq!(
+            (whole("http://[::1]:81/x"), whole("http://[::1]")),
+            ("http://[::1]:81/x".into(), "http://[::1]".into())
+        );
+        assert_eq!(whole("http://h.test:99999/"), "http://h.test:99999");
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn page(group: &Group, args: &WebCheck, file: &Path) -> io::Result<(Decision, Sc
     let url = args.url.as_deref().unwrap_or("");
     let request =
         Request { method: b"GET", url: url.as_bytes(), now: moment(&TimeZone::system()), ..Request::default() };
-    let response = Response { content_type: args.content_type.as_deref().map(str::as_bytes), file_name: None };
+    let response = Response { content_type: args.content_type.as_deref().map(str::as_bytes), file_names: [None; 2] };
     let mut decision = Decision { group: group.number(), ..Decision::default() };
     if args.url.is_some() {
         decision = group.request(&request);

@@ -181,7 +181,8 @@ impl fmt::Debug for Course {
 
 impl filter::Course for Course {
     fn content(&self, facts: &RequestFacts<'_>, content: &ContentFacts<'_>) -> Decision {
-        let response = Response { content_type: content.media_type, file_name: content.file_name.map(str::as_bytes) };
+        let file_names = content.file_names.map(|name| name.map(str::as_bytes));
+        let response = Response { content_type: content.media_type, file_names };
         let fields = fields(facts);
         let request = self.means.request(facts, &fields);
         let decision = self.group.response(&request, &response, self.decision.clone());

@@ -20,7 +20,7 @@ const LINE_BYTES_MAX: usize = 2048;
 pub(crate) fn load(kind: Kind, path: &str, place: &Place, decodes: bool, loading: &mut Loading<'_>) -> List {
     let mut reader = Reader { kind, decodes, sections: Vec::new() };
     if let Some(source) = loading.file_or_within(path, name_in_tree(kind), place) {
-        reader.file(&source, 0, loading);
+        reader.file(&source, None, 0, loading);
     }
     List { sections: reader.sections }
 }
@@ -42,9 +42,11 @@ struct Reader {
 }
 
 impl Reader {
-    fn file(&mut self, source: &Source, depth: usize, loading: &mut Loading<'_>) {
+    /// Reads a file, which holds as long as those that include it.
+    fn file(&mut self, source: &Source, outer: Option<Window>, depth: usize, loading: &mut Loading<'_>) {
         if matches!(self.kind, Kind::Url | Kind::Beginning) && network::is_list(&source.bytes) {
-            return self.sections.push(network::load(source, loading));
+            let section = network::load(source, loading);
+            return self.sections.push(Section { window: outer, ..section });
         }
         let mut entries = Entries::new(self.kind, source);
         let (mut name, mut window) = (None, None);
@@ -58,20 +60,7 @@ impl Reader {
                 continue;
             }
             if let Some(text) = line.strip_prefix(b"#time:") {
-                window = Window::read(text);
-                match window {
-                    None => loading.error(
-                        &place,
-                        "the time is not understood",
-                        "write hour, minute, hour, minute and days from 0, Monday",
-                    ),
-                    Some(window) if window.is_empty() => loading.error(
-                        &place,
-                        "the time ends before it begins",
-                        "write two lists, up to 23 59 and from 0 0",
-                    ),
-                    Some(_) => {}
-                }
+                window = Some(loading.window(text, &place));
             } else if line.starts_with(b"#") {
                 name = category(line).or(name);
             } else if let Some(path) = line.starts_with(b".I").then(|| included(line)).flatten() {
@@ -81,18 +70,19 @@ impl Reader {
             }
         }
         let name = name.unwrap_or_default();
+        let window = window.map_or(outer, |own| Some(outer.map_or(own, |outer| own.and(outer))));
         self.sections.push(Section { category: name.as_str().into(), window, body: entries.seal() });
         for (path, place) in includes {
-            self.include(&path, &place, depth, loading);
+            self.include(&path, &place, window, depth, loading);
         }
     }
 
-    fn include(&mut self, path: &str, place: &Place, depth: usize, loading: &mut Loading<'_>) {
+    fn include(&mut self, path: &str, place: &Place, outer: Option<Window>, depth: usize, loading: &mut Loading<'_>) {
         if depth >= loading.limits.include_depth_max {
             return loading.error(place, "files include each other too deep", "take the line away");
         }
         if let Some(source) = loading.file_or_within(path, name_in_tree(self.kind), place) {
-            self.file(&source, depth + 1, loading);
+            self.file(&source, outer, depth + 1, loading);
         }
     }
 }
@@ -129,9 +119,15 @@ impl Entries {
                 hosts(line).into_iter().flatten().for_each(|host| keys.push(host.as_bytes()));
             }
             Entries::Keys(kind, keys) => {
+                let line = if has_fragment(*kind, line) {
+                    let advice = "no request has a fragment: what stands before it is matched";
+                    loading.note(place, format!("{} is cut at #", shown(line)), advice);
+                    until_fragment(line)
+                } else {
+                    line
+                };
                 let entry = cleaned(*kind, line, decodes);
-                let of_line = || has_fragment(*kind, line).then_some("requests have no fragment");
-                if let Some(reason) = never_matches(*kind, &entry, decodes).or_else(of_line) {
+                if let Some(reason) = never_matches(*kind, &entry, decodes) {
                     loading.error(
                         place,
                         format!("{} never matches: {reason}", shown(line)),
@@ -267,6 +263,11 @@ fn never_matches(kind: Kind, entry: &[u8], decodes: bool) -> Option<&'static str
 
 fn has_fragment(kind: Kind, line: &[u8]) -> bool {
     matches!(kind, Kind::Url | Kind::Beginning) && line.contains(&b'#')
+}
+
+/// The line up to its first `#`.
+fn until_fragment(line: &[u8]) -> &[u8] {
+    line.split(|&byte| byte == b'#').next().unwrap_or(line)
 }
 
 fn has_host_before_scheme(entry: &[u8]) -> bool {

@@ -185,14 +185,7 @@ impl Collector {
         if let Some(name) = category(line) {
             context.category = self.category(&name);
         } else if let Some(text) = line.strip_prefix(b"#time:") {
-            context.window = Window::read(text);
-            if context.window.is_none() {
-                loading.error(
-                    place,
-                    "the time is not understood",
-                    "write hour, minute, hour, minute and days from 0, Monday",
-                );
-            }
+            context.window = Some(loading.window(text, place));
         } else if line.starts_with(b"#noconvert") {
             *keeps_case = true;
         }

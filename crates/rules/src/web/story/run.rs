@@ -11,6 +11,8 @@ const DEPTH_MAX: usize = 32;
 pub(crate) trait World {
     /// Whether a state holds, by lists at these places.
     fn holds(&mut self, state: State, lists: &[usize], messages: Messages) -> bool;
+    /// Makes a message the reason of what is done next, where a line names one and no list.
+    fn say(&mut self, messages: Messages);
     /// Does something, and says whether it came to something.
     fn act(&mut self, action: Action) -> bool;
 }
@@ -65,7 +67,11 @@ fn holds(step: &Step, has_returned: bool, run: &mut Run<'_>) -> bool {
         State::Returned => has_returned,
         state => run.world.holds(state, &step.lists, step.messages),
     };
-    holds != step.is_negated
+    let is_met = holds != step.is_negated;
+    if is_met && step.messages.shown > 0 && matches!(step.state, State::True | State::Flag(_)) {
+        run.world.say(step.messages);
+    }
+    is_met
 }
 
 #[cfg(test)]
@@ -82,6 +88,8 @@ mod tests {
         fn holds(&mut self, _: State, lists: &[usize], _: Messages) -> bool {
             lists == [1]
         }
+
+        fn say(&mut self, _: Messages) {}
 
         fn act(&mut self, action: Action) -> bool {
             self.0.push(action);

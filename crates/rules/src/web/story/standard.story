@@ -28,5 +28,7 @@ if(exceptionset) return false
 if(urlin,exceptionfile) return false
 if(mimein,exceptionmime) return false
 if(extensionin,exceptionextension) return false
+if(urlin,exceptionextension) return false
 if(mimein,bannedmime) return setblock
 if(extensionin,bannedextension) return setblock
+if(urlin,bannedextension) return setblock
