@@ -7,7 +7,7 @@ use rules::web::phrase::{Dialect, Outcome, Page, Phrases, Score};
 use rules::web::{self, Moment};
 use serde::{Deserialize, Serialize};
 
-/// Fuel that a byte of a page costs: it is looked at in two views.
+/// Fuel that a byte of a page costs: most are looked at in two views.
 pub(crate) const PAGE_COST: usize = 2;
 
 /// The files of a configuration that have to do with phrases.
@@ -49,9 +49,9 @@ impl PageFiles {
 
 impl PageRules {
     /// A page of which nothing has come; none where the group has no phrases.
-    pub(crate) fn page(&self, paging: &Paging) -> Option<Page> {
+    pub(crate) fn page(&self, paging: &Paging, charset: Option<&str>) -> Option<Page> {
         let phrases = self.0.get(paging.group.checked_sub(1)? as usize)?;
-        (!phrases.is_empty()).then(|| Page::new(phrases))
+        (!phrases.is_empty()).then(|| Page::labelled(phrases, charset.unwrap_or_default().as_bytes()))
     }
 }
 

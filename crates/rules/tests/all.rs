@@ -18,4 +18,5 @@ mod web_agreement;
 mod web_layout;
 mod web_packs;
 mod web_peer;
+mod web_reading;
 mod web_squidguard;

@@ -9,6 +9,7 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use encoding_rs as tables;
 
@@ -173,6 +174,48 @@ impl Encoding {
     }
 }
 
+/// Decodes a text that comes in pieces.
+pub struct Decoder(Pieces);
+
+enum Pieces {
+    Of(tables::Decoder),
+    Wide(Reader),
+}
+
+impl Encoding {
+    /// A decoder for a text in pieces; `None` for ASCII and UTF-8, which need none, and for the encodings that browsers do not read.
+    pub fn decoder(self) -> Option<Decoder> {
+        match self.0 {
+            Table::Of(table) if table == tables::UTF_8 => None,
+            Table::Of(table) => Some(Decoder(Pieces::Of(table.new_decoder_without_bom_handling()))),
+            Table::Wide(label) => Some(Decoder(Pieces::Wide(Reader::new(label)))),
+            Table::Ascii | Table::Utf7 | Table::SevenBits(..) => None,
+        }
+    }
+}
+
+impl Decoder {
+    /// Decodes the next bytes, with U+FFFD for invalid ones.
+    pub fn read(&mut self, bytes: &[u8], is_last: bool, text: &mut String) {
+        match &mut self.0 {
+            Pieces::Of(decoder) => {
+                text.reserve(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(0));
+                let _ = decoder.decode_to_string(bytes, text, is_last);
+            }
+            Pieces::Wide(reader) => {
+                bytes.iter().for_each(|&byte| reader.read(byte, &mut |character| text.push(character)));
+                text.extend(is_last.then(|| reader.end()).flatten());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Decoder")
+    }
+}
+
 /// Characters of a table, and whether bytes were invalid.
 fn without_mark<'a>(table: &'static tables::Encoding, bytes: &'a [u8]) -> (Cow<'a, str>, bool) {
     table.decode_without_bom_handling(bytes)
@@ -228,7 +271,7 @@ impl Meta {
 }
 
 /// The value behind `charset=` (WHATWG HTML, 2.5.4).
-fn parameter(content: &[u8]) -> Option<&[u8]> {
+pub fn parameter(content: &[u8]) -> Option<&[u8]> {
     const NAME: &[u8] = b"charset";
     let at = content.windows(NAME.len()).position(|word| word.eq_ignore_ascii_case(NAME))?;
     let value = content[at + NAME.len()..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
@@ -276,6 +319,27 @@ mod tests {
         }
         assert!(
             ["", "x-unknown", "iso-2022-cn", "\u{e4}"].iter().all(|label| Encoding::find(label.as_bytes()).is_none())
+        );
+    }
+
+    #[test]
+    fn a_text_in_pieces_is_decoded_as_a_whole_one() {
+        for (label, bytes) in [
+            ("shift_jis", &b"a\x93\xfa\x87\x40\x93"[..]),
+            ("windows-1251", b"\xcf\xf0"),
+            ("utf-16", b"\xff\xfea\0\x3d\xd8\x00\xdeb"),
+            ("gb18030", b"\x81\x39\xee\x39\x94\x39\xda\x33"),
+        ] {
+            let encoding = Encoding::find(label.as_bytes()).expect("an encoding");
+            for size in 1..=bytes.len() {
+                let (mut decoder, mut text) = (encoding.decoder().expect("a decoder"), String::new());
+                bytes.chunks(size).for_each(|piece| decoder.read(piece, false, &mut text));
+                decoder.read(b"", true, &mut text);
+                assert_eq!(text, encoding.decode(bytes).0, "{label}");
+            }
+        }
+        assert!(
+            ["utf-8", "us-ascii"].iter().all(|label| Encoding::find(label.as_bytes()).unwrap().decoder().is_none())
         );
     }
 

@@ -11,7 +11,7 @@ impl Inspection {
         if !self.is_content(node) || self.page.is_some() {
             return;
         }
-        if let Some(page) = pages.page(paging) {
+        if let Some(page) = pages.page(paging, node.object.charset.as_deref()) {
             node.readers.push(Reader::new("phrases", Work::Page(Some(Box::new(page)))));
         }
     }

@@ -191,7 +191,8 @@ impl Group {
 
     /// A page to feed the content of a response to; `None` where it is not looked at.
     pub fn page(&self, response: &Response<'_>, decided: &Decision) -> Option<Page> {
-        self.scores(response, decided).then(|| Page::new(&self.phrases))
+        let charset = response.content_type.and_then(text::encoding::parameter).unwrap_or_default();
+        self.scores(response, decided).then(|| Page::labelled(&self.phrases, charset))
     }
 
     /// Whether the content of a response is scored.

@@ -25,11 +25,15 @@ pub(super) struct Lens {
 impl Lens {
     /// Those of pages under these settings.
     pub fn all(words: &Words, settings: &Settings) -> Vec<Lens> {
+        let text: fn() -> Cut = match settings.dialect {
+            Dialect::Sluice => || Cut::Text(Text::watched()),
+            Dialect::E2guardian535 | Dialect::E2guardian558 => || Cut::Text(Text::new()),
+        };
         let cuts: &[fn() -> Cut] = match settings.views {
             0 => &[|| Cut::Bytes],
-            1 => &[|| Cut::Text(Text::new())],
+            1 => &[text],
             3 => &[|| Cut::Head(Head::default())],
-            _ => &[|| Cut::Text(Text::new()), || Cut::Bytes],
+            _ => &[text, || Cut::Bytes],
         };
         let cases: &[bool] = match settings.case {
             0 => &[false],

@@ -1,5 +1,6 @@
 //! Phrase lists, read and compiled.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use pattern::words::Words;
 
 use super::lens::Lens;
 use super::line::Entry;
+use super::prose::Prose;
 use super::{Dialect, Settings, fold};
 use crate::spam::Place;
 use crate::web::loading::{Loading, Source, beside, included, lines};
@@ -245,7 +247,11 @@ impl Collector {
     }
 
     fn phrase(&mut self, phrase: &[u8], keeps_case: bool) -> u32 {
-        let text: Box<[u8]> = fold::phrase(phrase, self.settings.dialect, keeps_case).into();
+        let shown = match self.settings.dialect {
+            Dialect::Sluice => Cow::Owned(Prose::whole(phrase, keeps_case)),
+            Dialect::E2guardian535 | Dialect::E2guardian558 => Cow::Borrowed(phrase),
+        };
+        let text: Box<[u8]> = fold::phrase(&shown, self.settings.dialect, keeps_case).into();
         if let Some(&known) = self.known.get(&text) {
             return known;
         }

@@ -4,8 +4,11 @@
 //! a [`Score`]. All phrases are looked for in one pass of [`pattern`] over each view of the page: by default over the text without
 //! markup, and over the bytes with it.
 //!
+//! In our dialect a page is read as its readers see it: in the charset that it declares, with references decoded and in lower case. If a tag stands
+//! within a word, a view more has the text without tags within lines; if a page declares another charset than UTF-8, views more have its bytes.
+//!
 //! # Bounds
-//! A page keeps a counter for each phrase and view, and a few hundred bytes more, however long it is. One in whose text phrases of the list stand
+//! A page keeps a counter for each phrase and view, and a few kilobytes more, however long it is. One in whose text phrases of the list stand
 //! within each other more than sixteen times for each byte of 64 KiB is given up as [`Outcome::Dense`].
 
 mod fold;
@@ -13,6 +16,7 @@ mod lens;
 mod line;
 mod load;
 mod page;
+mod prose;
 mod score;
 mod view;
 

@@ -55,26 +55,99 @@ pub(super) struct Text {
     is_in_tag: bool,
     /// The last byte that was shown is a blank.
     is_behind_blank: bool,
+    tags: Tags,
+    gap: Gap,
+    name: Name,
+}
+
+/// How the text of tags is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tags {
+    /// A tag is a blank.
+    Blanks,
+    /// A tag is a blank, but the first one within a word is told.
+    Watched,
+    /// A tag is a blank: one within a word was told.
+    Parted,
+    /// Tags within a line are nothing.
+    Joined,
+}
+
+/// Tags between the text that was shown and the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gap {
+    None,
+    /// Tags that stand within a line: `<b>`, `<span>`, comments.
+    Inline,
+    /// At least one of them breaks the line, or stands beside a blank.
+    Block,
 }
 
 impl Text {
     /// Starts after the blank that a page begins with.
     pub fn new() -> Text {
-        Text { is_in_tag: false, is_behind_blank: true }
+        Text { is_in_tag: false, is_behind_blank: true, tags: Tags::Blanks, gap: Gap::None, name: Name::default() }
     }
 
-    /// Takes a piece of a page, and folds it. No other byte is folded to `<`, and `>` is folded to a blank.
-    pub fn feed(&mut self, bytes: &[u8], fold: &Fold, into: &mut Vec<u8>) {
+    /// The same, but a tag within a word is told.
+    pub fn watched() -> Text {
+        Text { tags: Tags::Watched, ..Text::new() }
+    }
+
+    /// Parts the reading at a tag within a word: goes on with a blank there, and returns the one without it.
+    pub fn part(&mut self) -> Text {
+        self.tags = Tags::Parted;
+        Text { tags: Tags::Joined, ..self.clone() }
+    }
+
+    /// Takes a piece of a page, and folds it. No other byte is folded to `<`, and `>` is folded to a blank. Returns how much was taken
+    /// up to a tag within a word, if there is the first.
+    pub fn feed(&mut self, bytes: &[u8], fold: &Fold, into: &mut Vec<u8>) -> Option<usize> {
         let mut rest = bytes;
         loop {
             if self.is_in_tag {
-                let Some(end) = memchr(b'>', rest) else { return };
-                (self.is_in_tag, rest) = (false, &rest[end..]);
+                let end = memchr(b'>', rest);
+                self.name.read(&rest[..end.unwrap_or(rest.len())]);
+                rest = self.close(&rest[end?..]);
             }
-            let Some(end) = memchr(b'<', rest) else { return self.show(rest, fold, into) };
-            self.show(&rest[..end], fold, into);
-            (self.is_in_tag, rest) = (true, &rest[end + 1..]);
+            let end = memchr(b'<', rest);
+            let text = &rest[..end.unwrap_or(rest.len())];
+            if let Some(&first) = text.first()
+                && self.gap != Gap::None
+                && self.is_within_word(fold[usize::from(first)], into)
+            {
+                return Some(bytes.len() - rest.len());
+            }
+            self.show(text, fold, into);
+            rest = &rest[end? + 1..];
+            self.is_in_tag = true;
+            self.name = Name { is_over: self.tags == Tags::Blanks || self.is_behind_blank, ..Name::default() };
         }
+    }
+
+    /// Ends a tag, with what follows from its `>` on, and returns the text behind it.
+    fn close<'b>(&mut self, rest: &'b [u8]) -> &'b [u8] {
+        self.is_in_tag = false;
+        if self.tags == Tags::Blanks {
+            return rest;
+        }
+        let is_inline = self.gap != Gap::Block && !self.is_behind_blank && self.name.is_inline();
+        self.gap = if is_inline { Gap::Inline } else { Gap::Block };
+        &rest[1..]
+    }
+
+    /// Ends the gap before a byte. Returns whether it is to be told.
+    fn is_within_word(&mut self, next: u8, into: &mut Vec<u8>) -> bool {
+        let is_within = self.gap == Gap::Inline && !self.is_behind_blank && next != b' ';
+        if is_within && self.tags == Tags::Watched {
+            return true;
+        }
+        self.gap = Gap::None;
+        if !self.is_behind_blank && !(is_within && self.tags == Tags::Joined) {
+            into.push(b' ');
+            self.is_behind_blank = true;
+        }
+        false
     }
 
     /// Shows text outside of tags.
@@ -93,6 +166,106 @@ impl Text {
         into.truncate(start + end);
     }
 }
+
+/// The name of a tag, in lower case.
+#[derive(Debug, Clone, Default)]
+struct Name {
+    bytes: [u8; 10],
+    count: usize,
+    is_over: bool,
+}
+
+impl Name {
+    fn read(&mut self, bytes: &[u8]) {
+        let mut bytes = bytes.iter();
+        while !self.is_over
+            && let Some(&byte) = bytes.next()
+        {
+            match self.bytes.get_mut(self.count) {
+                _ if byte == b'/' && self.count == 0 => {}
+                Some(room) if byte.is_ascii_alphanumeric() => {
+                    *room = byte.to_ascii_lowercase();
+                    self.count += 1;
+                }
+                // No name of a block is so long.
+                None if byte.is_ascii_alphanumeric() => (self.count, self.is_over) = (0, true),
+                _ => self.is_over = true,
+            }
+        }
+    }
+
+    /// Whether the element stands within a line: all but those of [`BLOCKS`].
+    fn is_inline(&self) -> bool {
+        BLOCKS.binary_search(&&self.bytes[..self.count]).is_err()
+    }
+}
+
+/// Elements that begin a line, a cell or a box, in order.
+const BLOCKS: &[&[u8]] = &[
+    b"address",
+    b"article",
+    b"aside",
+    b"blockquote",
+    b"body",
+    b"br",
+    b"button",
+    b"caption",
+    b"center",
+    b"dd",
+    b"details",
+    b"dialog",
+    b"dir",
+    b"div",
+    b"dl",
+    b"dt",
+    b"fieldset",
+    b"figcaption",
+    b"figure",
+    b"footer",
+    b"form",
+    b"frame",
+    b"h1",
+    b"h2",
+    b"h3",
+    b"h4",
+    b"h5",
+    b"h6",
+    b"head",
+    b"header",
+    b"hr",
+    b"html",
+    b"iframe",
+    b"img",
+    b"input",
+    b"legend",
+    b"li",
+    b"main",
+    b"menu",
+    b"meta",
+    b"nav",
+    b"object",
+    b"ol",
+    b"optgroup",
+    b"option",
+    b"p",
+    b"pre",
+    b"script",
+    b"section",
+    b"select",
+    b"style",
+    b"summary",
+    b"table",
+    b"tbody",
+    b"td",
+    b"textarea",
+    b"tfoot",
+    b"th",
+    b"thead",
+    b"title",
+    b"tr",
+    b"ul",
+    b"video",
+];
 
 /// Text of `<title>` and of `<meta>` tags.
 #[derive(Debug, Clone, Default)]
@@ -181,10 +354,36 @@ mod tests {
     fn tags_are_blanks_and_blanks_stand_alone() {
         let run = |pieces: &[&[u8]]| {
             let (mut text, mut out) = (Text::new(), Vec::new());
-            pieces.iter().for_each(|piece| text.feed(piece, &fold(), &mut out));
+            pieces.iter().for_each(|piece| assert_eq!(text.feed(piece, &fold(), &mut out), None));
             out
         };
         assert_eq!(all_cuts("a<b>  c<<d>e >f<g", run), "a c e f");
+    }
+
+    #[test]
+    fn tags_within_a_word_part_the_reading() {
+        assert!(BLOCKS.is_sorted());
+        let run = |pieces: &[&[u8]]| {
+            let (mut text, mut out) = (Text::watched(), Vec::new());
+            let mut joined: Option<(Text, Vec<u8>)> = None;
+            for piece in pieces {
+                let mut rest = *piece;
+                if let Some(at) = text.feed(rest, &fold(), &mut out) {
+                    rest = &rest[at..];
+                    joined = Some((text.part(), out.clone()));
+                    assert_eq!(text.feed(rest, &fold(), &mut out), None);
+                }
+                if let Some((text, out)) = &mut joined {
+                    assert_eq!(text.feed(rest, &fold(), out), None);
+                }
+            }
+            [&out[..], b"|", joined.as_ref().map_or(b"", |(_, out)| out)].concat()
+        };
+        assert_eq!(all_cuts("<i>a</i> <b>b</b> x, <p>c</p>d<br>e", run), "a b x, c d e|");
+        assert_eq!(
+            all_cuts("ba<B x>d</b><!-- --><unknownlongname>w <i>o</i></span>r<br>d", run),
+            "ba d w o r d|badw or d"
+        );
     }
 
     #[test]
