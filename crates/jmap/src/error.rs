@@ -98,7 +98,14 @@ impl From<crate::host::Failure> for Error {
             Failure::Name => return Error::property("name"),
             Failure::TooLarge => "tooLarge",
             Failure::Store => "serverFail",
-            Failure::NoRelay | Failure::Elsewhere => "forbiddenToSend",
+            Failure::NoRelay => {
+                let why = "This server has no relay to other mail servers.";
+                return Error { description: why.into(), ..Error::new("forbiddenToSend") };
+            }
+            Failure::Elsewhere => {
+                let why = "This server delivers mail to its own users alone.";
+                return Error { description: why.into(), ..Error::new("forbiddenToSend") };
+            }
             Failure::Waiting => "rateLimit",
             Failure::Foreign => "forbidden",
         })

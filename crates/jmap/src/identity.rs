@@ -165,7 +165,9 @@ fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> 
     crate::patch::apply(&mut after, patch)?;
     for (name, value) in &after {
         let is_fine = match name.as_str() {
-            "name" | "textSignature" | "htmlSignature" => value.is_string(),
+            // A name stands on one line of a field.
+            "name" => value.as_str().is_some_and(|name| !name.contains(char::is_control)),
+            "textSignature" | "htmlSignature" => value.is_string(),
             "replyTo" | "bcc" => value.is_null() || is_addresses(value),
             name => before.get(name) == Some(value),
         };

@@ -4,10 +4,12 @@
 pub const REQUEST_BYTES_MAX: u64 = 10_000_000;
 /// Bytes of an upload: the largest mail that the webmail sends. Beyond it: `limit`, `maxSizeUpload`.
 pub const UPLOAD_BYTES_MAX: u64 = 27 << 20;
-/// Uploads of one account at a time.
-pub const UPLOADS_AT_ONCE: u32 = 1;
-/// Requests of one account at a time; others wait.
-pub const REQUESTS_AT_ONCE: u32 = 1;
+/// Uploads of one account that are taken at a time, the least that RFC 8620 suggests: they wait for each other.
+pub const UPLOADS_AT_ONCE: u32 = 4;
+/// Requests of one account that are taken at a time, the least that RFC 8620 suggests: they wait for each other.
+pub const REQUESTS_AT_ONCE: u32 = 4;
+/// Bytes of the name of a mailbox, without those above it. Beyond it: `invalidProperties`.
+pub const MAILBOX_NAME_BYTES_MAX: usize = 490;
 /// Calls of one request. Beyond it: `limit`, `maxCallsInRequest`.
 pub const CALLS_MAX: usize = 32;
 /// Objects of one `get`. Beyond it: `requestTooLarge`.
@@ -22,6 +24,8 @@ pub const VALUES_MAX: usize = 100_000;
 pub const PROPERTIES_MAX: usize = 300;
 /// Conditions of one filter, and the depth of its operators. Beyond it: `unsupportedFilter`.
 pub const CONDITIONS_MAX: usize = 100;
+/// Comparators of one query: each is computed for each object. Beyond it: `unsupportedSort`.
+pub const COMPARATORS_MAX: usize = 16;
 /// Bytes of all replies together, and of what refers to earlier ones; a call behind is answered `requestTooLarge`.
 pub const RESPONSE_BYTES_MAX: usize = 64 << 20;
 /// Mailboxes of an Email, and keywords.

@@ -58,7 +58,7 @@ pub fn session(host: &dyn Host, base: &str) -> String {
     let of_mail = json!({
         "maxMailboxesPerEmail": MAILBOXES_OF_EMAIL_MAX,
         "maxMailboxDepth": null,
-        "maxSizeMailboxName": 490,
+        "maxSizeMailboxName": MAILBOX_NAME_BYTES_MAX,
         "maxSizeAttachmentsPerEmail": ATTACHMENTS_BYTES_MAX,
         "emailQuerySortOptions": SORTS,
         "mayCreateTopLevelMailbox": true,
@@ -112,4 +112,49 @@ pub fn session(host: &dyn Host, base: &str) -> String {
         "state": session_state(host),
     });
     format!("{session}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::Empty;
+
+    /// The reply to one call.
+    fn call(name: &str, mut arguments: Value) -> Value {
+        arguments["accountId"] = "A1".into();
+        let request = json!({ "using": CAPABILITIES, "methodCalls": [[name, arguments, "c"]] });
+        let response = crate::answer(&mut Empty::default(), format!("{request}").as_bytes()).expect("a response");
+        serde_json::from_str::<Value>(&response).expect("JSON")["methodResponses"][0][1].take()
+    }
+
+    #[test]
+    fn what_the_session_tells_is_kept_to() {
+        let session: Value = serde_json::from_str(&session(&Empty::default(), "https://a.test")).expect("JSON");
+        let core = &session["capabilities"]["urn:ietf:params:jmap:core"];
+        assert_eq!((&core["maxConcurrentRequests"], &core["maxConcurrentUpload"]), (&json!(4), &json!(4)));
+        let made = |length: usize| {
+            let create = json!({ "m": { "name": "n".repeat(length) } });
+            call("Mailbox/set", json!({ "create": create }))["notCreated"]["m"]["properties"].take()
+        };
+        assert_eq!((made(MAILBOX_NAME_BYTES_MAX), made(MAILBOX_NAME_BYTES_MAX + 1)), (json!(null), json!(["name"])));
+        let sorted = |count: usize| {
+            let sort = vec![json!({ "property": "name" }); count];
+            call("Mailbox/query", json!({ "sort": sort }))["type"].take()
+        };
+        assert_eq!((sorted(COMPARATORS_MAX), sorted(COMPARATORS_MAX + 1)), (json!(null), json!("unsupportedSort")));
+    }
+
+    #[test]
+    fn arguments_are_those_of_the_standard() {
+        assert_eq!(call("Email/import", json!({}))["type"], "invalidArguments");
+        assert_eq!(call("Email/import", json!({ "emails": null }))["type"], "invalidArguments");
+        assert_eq!(call("Email/import", json!({ "emails": {} }))["type"], json!(null));
+    }
+
+    #[test]
+    fn a_mail_that_nobody_may_send_is_refused_with_the_reason() {
+        let error = crate::error::Error::from(crate::host::Failure::NoRelay).value();
+        assert_eq!(error["type"], "forbiddenToSend");
+        assert!(error["description"].as_str().is_some_and(|text| text.contains("relay")), "{error}");
+    }
 }

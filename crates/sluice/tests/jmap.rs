@@ -111,6 +111,7 @@ fn a_client_reads_changes_and_hears_what_has_changed() {
     assert!(
         file.field("content-disposition").starts_with("attachment; ")
             && file.field("content-security-policy").contains("sandbox")
+            && file.field("cache-control").contains("immutable")
     );
 
     let before = ann.call(&[("Email/get", json!({ "ids": [] })), ("Mailbox/get", json!({ "ids": [] }))]);

@@ -131,6 +131,9 @@ fn refusals_name_what_is_at_fault() {
         let wrong = refused(json!({ "bodyStructure": part }));
         assert_eq!(wrong, json!({ "type": "invalidProperties", "properties": [property] }));
     }
+    let sized = json!({ "partId": "1", "type": "text/plain", "size": 3 });
+    let wrong = refused(json!({ "textBody": [sized] }));
+    assert_eq!(wrong, json!({ "type": "invalidProperties", "properties": ["textBody/size"] }));
     let wrong = refused(json!({ "receivedAt": "2020-01-01T00:00:00+01:00" }));
     assert_eq!(wrong, json!({ "type": "invalidProperties", "properties": ["receivedAt"] }));
     let sort = vec![json!({ "property": "subject" }); 17];

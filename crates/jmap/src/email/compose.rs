@@ -233,8 +233,11 @@ impl Builder<'_, '_> {
         let (charset, is_text) = (text("charset")?, main == "text");
         let content = match (text("partId")?, text("blobId")?) {
             (Some(id), None) => {
-                if charset.is_some() || part.get("size").is_some_and(|size| !size.is_null()) {
+                if charset.is_some() {
                     return Err(wrong("charset"));
+                }
+                if part.get("size").is_some_and(|size| !size.is_null()) {
+                    return Err(wrong("size"));
                 }
                 let value = self.values.get(id).ok_or_else(|| wrong("partId"))?;
                 let is_odd = |name: &str| value[name] == true;

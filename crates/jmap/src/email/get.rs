@@ -82,7 +82,10 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub fn read(arguments: &mut Arguments, is_parsed: bool) -> Result<Wanted, Error> {
-        let default = || DEFAULTS.iter().map(|name| (*name).into()).chain(["attachments".into()]).collect();
+        // Of a blob that is parsed the store knows nothing (RFC 8621, section 4.9).
+        let skipped = if is_parsed { STORED.len() } else { 0 };
+        let default = DEFAULTS.iter().skip(skipped).copied().chain(["attachments"]).map(String::from);
+        let default = || default.collect();
         let mut properties: Vec<String> = arguments.strings("properties")?.unwrap_or_else(default);
         if !is_parsed {
             properties.push("id".into());

@@ -15,7 +15,7 @@ use crate::{Map, Value, json};
 pub(crate) fn import(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
     let account = engine.account(&mut arguments)?;
     let old_state = engine.check_state(&mut arguments)?;
-    let emails = arguments.object("emails")?;
+    let Some(Value::Object(emails)) = arguments.take("emails") else { return Err(Error::arguments("emails")) };
     arguments.end()?;
     if emails.len() > SET_MAX {
         return Err(Error::new("requestTooLarge"));

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::header::{Header, Property};
 use crate::host::Field;
 use crate::index::{Email, Index};
-use crate::limits::{CONDITIONS_MAX, HEADER_BYTES_MAX, SORTS};
+use crate::limits::{COMPARATORS_MAX, CONDITIONS_MAX, HEADER_BYTES_MAX, SORTS};
 use crate::part::Part;
 use crate::source::Source;
 use crate::thread::threads;
@@ -32,9 +32,6 @@ const READ_MAX: usize = 20_000;
 
 /// Characters of a subject that are compared.
 const SUBJECT_MAX: usize = 1_000;
-
-/// Comparators of one query: each is computed for each message.
-const COMPARATORS_MAX: usize = 16;
 
 /// Words of one condition on text.
 const TERMS_MAX: usize = 20;

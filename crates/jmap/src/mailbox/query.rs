@@ -11,7 +11,7 @@ use crate::changes::{self, Page};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::index::{Index, mailbox_id};
-use crate::limits::CONDITIONS_MAX;
+use crate::limits::{COMPARATORS_MAX, CONDITIONS_MAX};
 use crate::{Map, Value};
 
 type Object = Map<String, Value>;
@@ -34,6 +34,9 @@ pub(crate) fn query_changes(engine: &mut Engine<'_>, arguments: Arguments) -> Re
 fn evaluate(engine: &mut Engine<'_>, index: &Index, arguments: &mut Arguments) -> Result<(Vec<String>, bool), Error> {
     let (filter, sort) = (arguments.take("filter"), arguments.array("sort")?);
     let (as_tree, filters_tree) = (arguments.boolean("sortAsTree", false)?, arguments.boolean("filterAsTree", false)?);
+    if sort.len() > COMPARATORS_MAX {
+        return Err(Error::new("unsupportedSort"));
+    }
     let sort = sort.into_iter().map(Comparator::read).collect::<Result<Vec<_>, _>>()?;
     let objects = objects(index, engine.account, false);
     let mut found: Vec<(u32, &Object)> = Vec::new();

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Work;
 use crate::index::{Index, mailbox_id};
+use crate::limits::MAILBOX_NAME_BYTES_MAX;
 use crate::references::created;
 use crate::{Map, Value};
 
@@ -39,6 +40,9 @@ pub(super) fn full_name(
         return Err(Error::property("name"));
     }
     let own = composed(own);
+    if own.len() > MAILBOX_NAME_BYTES_MAX {
+        return Err(Error::property("name"));
+    }
     let parent = match object.get("parentId").unwrap_or(&Value::Null) {
         Value::Null => return Ok(own.into_owned()),
         Value::String(parent) => created(parent, &engine.created).and_then(|id| index.mailbox(id)),

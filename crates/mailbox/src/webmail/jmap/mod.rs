@@ -94,7 +94,9 @@ impl<S: Stream> Connection<'_, S> {
             ("GET" | "HEAD", [".well-known", "jmap"] | ["jmap", "session"]) => {
                 let base = self.base(request);
                 let text = block_in_place(|| session(&door(self.site, &account, number), &base));
-                self.refuse(request, Reply::json(200, text)).await
+                let mut reply = Reply::json(200, text);
+                reply.set("Cache-Control", "no-cache, no-store, must-revalidate".into());
+                self.refuse(request, reply).await
             }
             ("POST", ["jmap", "api"]) => self.api(request, &account, number).await,
             ("POST", ["jmap", "upload", id]) if *id == account_id(number) => {
@@ -193,6 +195,8 @@ impl<S: Stream> Connection<'_, S> {
         let mut reply = Reply::saved(Vec::new(), "file");
         reply.set("Content-Disposition", ::webmail::attachment_named(name));
         reply.set("Content-Type", media_type(kind.as_bytes()));
+        // Content never changes under its id (RFC 8620, section 6.2).
+        reply.set("Cache-Control", "private, immutable, max-age=31536000".into());
         let mut head = reply.head();
         head.framing = Framing::Chunked;
         self.server.respond(&head);
