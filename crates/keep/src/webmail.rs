@@ -250,6 +250,12 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
         self.change(move |transaction| transaction.expunge(folder, &uids).map(drop))
     }
 
+    fn empty(&mut self, folder: u32, upto: u32) -> Result<(), Failure> {
+        let uids = conversation::newest(self.own(folder)?, upto.saturating_add(1), usize::MAX);
+        let uids = uids.into_iter().map(|(uid, _)| uid).collect();
+        self.change(move |transaction| transaction.expunge(folder, &uids).map(drop))
+    }
+
     fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure> {
         self.own(folder)?;
         let mut digest = Digest::default();

@@ -9,13 +9,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use mime::address::{Entry, addresses};
-
 use crate::fault::Fault;
 use crate::plain;
-
-/// Recipients of one mail.
-pub const RECIPIENTS_MAX: usize = 100;
+use crate::recipients::{RECIPIENTS_MAX, SEPARATOR, separated, typed};
 
 /// The longest line of a field, in characters.
 const LINE_MAX: usize = 76;
@@ -82,10 +78,11 @@ pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> R
     Ok(Composed { content, private, recipients })
 }
 
-/// Composes a draft: a list in which something is no address yet stays as it was typed.
+/// Composes a draft: what is no address yet stays as it was typed.
 pub fn compose_draft(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> Vec<u8> {
-    let lists = [&letter.bcc, &letter.to, &letter.cc]
-        .map(|list| read_list(list, &mut Vec::new()).unwrap_or_else(|_| vec![words(list).join("\r\n ")]));
+    let entry = |entry: &str| read_list(entry, &mut Vec::new()).unwrap_or_else(|_| vec![words(entry).join("\r\n ")]);
+    let whole = |list: &String| separated(list).split(SEPARATOR).flat_map(entry).collect();
+    let lists = [&letter.bcc, &letter.to, &letter.cc].map(whole);
     written(letter, lists, now, random, hostname).0
 }
 
@@ -148,35 +145,6 @@ fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, Fa
         }
     }
     Ok(written)
-}
-
-/// Names and addresses of a list that was typed.
-///
-/// # Errors
-/// Where one is no address.
-pub(crate) fn typed(list: &str) -> Result<Vec<(String, String)>, Fault> {
-    let mut all = Vec::new();
-    let list: String = list.chars().map(|c| if c.is_control() || c == ';' { ',' } else { c }).collect();
-    for entry in addresses(list.as_bytes(), RECIPIENTS_MAX.saturating_mul(2)) {
-        let Entry::Address(address) = entry else { continue };
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (local, domain) = (text(&address.local), text(&address.domain));
-        if local.is_empty() && domain.is_empty() {
-            match address.name {
-                None => continue,
-                Some(name) => return Err(Fault::Address(text(&name))),
-            }
-        }
-        let spec = format!("{local}@{domain}");
-        let is_host = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
-        let is_local = |c: char| c.is_ascii_alphanumeric() || ".!#$%&'*+-/=?^_`{|}~".contains(c);
-        let is_whole = address.is_whole && spec.len() <= 254 && !domain.is_empty();
-        if !is_whole || !domain.chars().all(is_host) || !local.chars().all(is_local) {
-            return Err(Fault::Address(spec.trim_matches('@').into()));
-        }
-        all.push((address.name.as_deref().map(text).unwrap_or_default(), spec));
-    }
-    Ok(all)
 }
 
 /// An address with its name.
@@ -286,6 +254,14 @@ fn quoted_printable(text: &str, out: &mut Vec<u8>) {
 
 fn write_file(file: &File, out: &mut Vec<u8>) {
     let name = text::parameter::written("filename", &file.name);
+    if let Some(mail) = as_mail(file) {
+        let coding = if mail.is_ascii() { "7bit" } else { "8bit" };
+        let head = format!(
+            "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: {coding}\r\nContent-Disposition: attachment{name}\r\n\r\n"
+        );
+        out.extend_from_slice(head.as_bytes());
+        return out.extend(mail);
+    }
     let kind = kind(&file.kind);
     let head = format!(
         "Content-Type: {kind}\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment{name}\r\n\r\n"
@@ -295,6 +271,29 @@ fn write_file(file: &File, out: &mut Vec<u8>) {
         out.extend_from_slice(text::base64::encode(line).as_bytes());
         out.extend_from_slice(b"\r\n");
     }
+}
+
+/// A file that is a mail, with the line ends of mails: no coding is allowed for it (RFC 2046, section 5.2.1). `None` for other files, and for
+/// a mail that servers would change or refuse as it stands.
+fn as_mail(file: &File) -> Option<Vec<u8>> {
+    let kind = file.kind.split(';').next().unwrap_or_default().trim();
+    let is_named = file.name.len() > 4 && file.name.to_ascii_lowercase().ends_with(".eml");
+    if !kind.eq_ignore_ascii_case("message/rfc822") && !(is_named && kind != "text/plain") {
+        return None;
+    }
+    let first = file.content.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let name = first.get(..first.iter().position(|&byte| byte == b':')?).unwrap_or_default();
+    let is_header = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
+    let mut mail = Vec::with_capacity(file.content.len());
+    for line in file.content.split(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.len() > 998 || line.iter().any(|byte| matches!(byte, 0 | b'\r')) {
+            return None;
+        }
+        mail.extend_from_slice(line);
+        mail.extend_from_slice(b"\r\n");
+    }
+    is_header.then_some(mail)
 }
 
 /// A type that stands in a field as it is; messages and multiparts may not be encoded.
@@ -387,11 +386,35 @@ mod tests {
         };
         let draft = String::from_utf8(compose_draft(&letter, 0, [7; 16], "mx.test")).unwrap();
         assert!(draft.starts_with("Bcc: c@d.example\r\n") && !draft.contains("\nX-Evil"), "{draft}");
-        assert!(
-            draft.contains("\r\nTo: Ann\r\n <ann@mx.test>,\r\n bob\r\n X-Evil:\r\n 1\r\nCc: =?utf-8?B?"),
-            "{draft}"
-        );
+        assert!(draft.contains("\r\nTo: Ann <ann@mx.test>,\r\n bob,\r\n X-Evil:\r\n 1\r\nCc: =?utf-8?B?"), "{draft}");
         assert!(!String::from_utf8(compose_draft(&Letter::default(), 0, [7; 16], "x")).unwrap().contains("To:"));
+    }
+
+    #[test]
+    fn a_mail_that_is_attached_is_no_coded_file() {
+        let file = |name: &str, kind: &str, content: &[u8]| File {
+            name: name.into(),
+            kind: kind.into(),
+            content: content.into(),
+        };
+        let attached =
+            |file: File| composed(&Letter { to: "a@b.example".into(), files: vec![file], ..Letter::default() });
+        let mail = attached(file("x.eml", "message/rfc822", b"Subject: x\nTo: y\n\ngr\xc3\xbcn\n"));
+        assert!(mail.contains("Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 8bit\r\n"), "{mail}");
+        assert!(mail.contains("\r\n\r\nSubject: x\r\nTo: y\r\n\r\ngr\u{fc}n\r\n"), "{mail}");
+        assert!(attached(file("x.EML", "application/octet-stream", b"A: b\r\n\r\nc")).contains("7bit\r\n"));
+        for other in [&b"no mail"[..], b"A: b\0", &[&b"A: "[..], &[b'x'; 1_000]].concat()] {
+            assert!(
+                attached(file("x.eml", "message/rfc822", other))
+                    .contains("octet-stream\r\nContent-Transfer-Encoding: base64")
+            );
+        }
+    }
+
+    #[test]
+    fn two_addresses_without_a_comma_are_two() {
+        let letter = Letter { to: "bob@example.org ann@example.org".into(), ..Letter::default() };
+        assert!(composed(&letter).contains("To: bob@example.org,\r\n ann@example.org\r\n"));
     }
 
     #[test]

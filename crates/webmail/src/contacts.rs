@@ -9,8 +9,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::compose::typed;
 use crate::fault::Fault;
+use crate::recipients::typed;
 
 /// Contacts of a user.
 const CONTACTS_MAX: usize = 2_000;

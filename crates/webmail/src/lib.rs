@@ -35,6 +35,7 @@ pub mod passkey;
 mod percent;
 mod plain;
 mod qr;
+mod recipients;
 mod refusal;
 mod reply;
 mod sanitise;
@@ -158,6 +159,7 @@ fn message(pages: &mut Pages<'_>, folder: &str, rest: &[&str], call: &Call) -> R
         (Some(Ok(uid)), [_, "source"]) => pages.source(folder, uid),
         (Some(Ok(uid)), [_, "html", path]) => pages.frame(folder, uid, path, call),
         (Some(Ok(uid)), [_, "part", path]) => pages.attachment(folder, uid, path),
+        (Some(Ok(uid)), [_, "view", path]) => pages.view(folder, uid, path),
         _ => pages.missing(),
     }
 }

@@ -39,6 +39,16 @@ pub trait Mail {
     fn move_to(&mut self, folder: u32, uids: &[u32], to: u32) -> Result<(), Failure>;
     /// Removes messages for good.
     fn expunge(&mut self, folder: u32, uids: &[u32]) -> Result<(), Failure>;
+    /// Removes the messages of a folder for good, up to one of them.
+    fn empty(&mut self, folder: u32, upto: u32) -> Result<(), Failure> {
+        let mut before = upto.saturating_add(1);
+        loop {
+            let uids: Vec<u32> = self.rows(folder, before, 500).iter().map(|row| row.uid).collect();
+            let Some(last) = uids.last() else { return Ok(()) };
+            before = *last;
+            self.expunge(folder, &uids)?;
+        }
+    }
     /// Keeps a draft in place of another; returns its UID.
     fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure>;
     /// Sends a mail.

@@ -1,6 +1,7 @@
 //! Plain text: shown in a page, wrapped and unwrapped (`format=flowed`, RFC 3676), quoted in an answer, and made of HTML.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use text::html::reference::{self, Place};
 use text::html::{Token, Tokeniser, Within};
@@ -34,29 +35,100 @@ pub fn write(page: &mut Html, text: &str) {
     }
 }
 
-fn write_line(page: &mut Html, mut line: &str, links: &mut usize) {
+fn write_line(page: &mut Html, line: &str, links: &mut usize) {
+    let (mut done, mut from) = (0usize, 0usize);
     while *links < LINKS_MAX
-        && let Some(at) = line.as_bytes().windows(4).position(|word| word.eq_ignore_ascii_case(b"http"))
+        && let Some(at) = candidate(line.as_bytes(), from)
     {
-        let (before, from) = line.split_at(at);
-        page.put(Text(before));
-        // One that is no link, as it is too long, is passed over whole: no byte is read for two links.
-        let is_link = begins_link(from);
-        let run = if is_link { run(from) } else { from.get(..4).unwrap_or_default() };
-        *links = links.saturating_add(usize::from(is_link));
-        let shown = without_end(run);
-        let found = link(shown).filter(|_| is_link);
-        let (shown, behind) = from.split_at(if found.is_some() { shown.len() } else { run.len() });
-        match found {
-            Some(link) => {
-                put!(page, "<a target=\"_blank\" rel=\"noopener noreferrer nofollow\" href=\"", Text(&link), "\">");
-                put!(page, Text(shown), "</a>");
-            }
-            None => page.put(Text(shown)),
-        }
-        line = behind;
+        let found = match line.as_bytes().get(at) {
+            Some(b'@') => address(line, done, at),
+            _ => url(line, at),
+        };
+        from = found.behind;
+        *links = links.saturating_add(usize::from(found.counts));
+        let Some((start, end, link)) = found.link else { continue };
+        page.put(Text(line.get(done..start).unwrap_or_default()));
+        put!(page, "<a target=\"_blank\" rel=\"noopener noreferrer nofollow\" href=\"", Text(&link), "\">");
+        put!(page, Text(line.get(start..end).unwrap_or_default()), "</a>");
+        done = end;
+        from = end;
     }
-    page.put(Text(line));
+    page.put(Text(line.get(done..).unwrap_or_default()));
+}
+
+/// A place at which a link may be.
+struct Found {
+    /// Where it begins and ends, and its URL.
+    link: Option<(usize, usize, String)>,
+    /// Where the next is looked for: no byte is read for two links.
+    behind: usize,
+    /// Whether it counts as a link: it has the beginning of one.
+    counts: bool,
+}
+
+/// The next place from `from` on at which a link may begin, or an address has its `@`.
+fn candidate(line: &[u8], from: usize) -> Option<usize> {
+    let begins = |at: usize, word: &[u8]| {
+        line.get(at..).and_then(|rest| rest.get(..word.len())).is_some_and(|head| head.eq_ignore_ascii_case(word))
+    };
+    let is_outer = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| line.get(at));
+        before.is_none_or(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"@._-/".contains(byte))
+    };
+    (from..line.len()).find(|&at| match line.get(at) {
+        Some(b'h' | b'H') => begins(at, b"http"),
+        Some(b'w' | b'W') => begins(at, b"www.") && is_outer(at),
+        byte => byte == Some(&b'@'),
+    })
+}
+
+/// A URL that begins at a place.
+fn url(line: &str, at: usize) -> Found {
+    let from = line.get(at..).unwrap_or_default();
+    let is_web = from.starts_with(['w', 'W']);
+    let is_link =
+        begins_link(from) || is_web && from.get(4..).is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+    if !is_link {
+        return Found { link: None, behind: at.saturating_add(4), counts: false };
+    }
+    let run = run(from);
+    let shown = without_end(run);
+    let whole = match is_web {
+        true if shown.bytes().filter(|&byte| byte == b'.').count() < 2 => None,
+        true => link(&["http://", shown].concat()),
+        false => link(shown),
+    };
+    let end = at.saturating_add(shown.len());
+    Found { link: whole.map(|link| (at, end, link)), behind: at.saturating_add(run.len()), counts: true }
+}
+
+/// The address around an `@`, as far as it is not written yet.
+fn address(line: &str, done: usize, at: usize) -> Found {
+    let none = Found { link: None, behind: at.saturating_add(1), counts: false };
+    let bytes = line.as_bytes();
+    let is_local = |byte: &u8| byte.is_ascii_alphanumeric() || b".!#$%&*+/=?_{|}~-".contains(byte);
+    let before = bytes.get(done..at).unwrap_or_default();
+    let length = before.iter().rev().take(65).take_while(|byte| is_local(byte)).count();
+    let dots = before.iter().rev().take(length).rev().take_while(|byte| **byte == b'.').count();
+    let start = at.saturating_sub(length).saturating_add(dots);
+    let is_host = |byte: &&u8| byte.is_ascii_alphanumeric() || b".-".contains(byte);
+    let behind = bytes.get(at.saturating_add(1)..).unwrap_or_default();
+    let mut host = behind.iter().take(254).take_while(is_host).count();
+    while host.checked_sub(1).and_then(|last| behind.get(last)).is_some_and(|byte| b".-".contains(byte)) {
+        host = host.saturating_sub(1);
+    }
+    let labels: Vec<&[u8]> = behind.get(..host).unwrap_or_default().split(|&byte| byte == b'.').collect();
+    let is_domain = labels.len() > 1
+        && labels.iter().all(|label| !label.is_empty() && label.len() < 64)
+        && labels.last().is_some_and(|last| last.len() > 1 && last.iter().any(u8::is_ascii_alphabetic));
+    let end = at.saturating_add(1).saturating_add(host);
+    let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| !byte.is_ascii() || *byte == b'@');
+    let is_cut = length > 64 || goes_on(start.checked_sub(1).and_then(|at| bytes.get(at))) || goes_on(bytes.get(end));
+    if start == at || !is_domain || is_cut {
+        return none;
+    }
+    let found = line.get(start..end).and_then(|address| link(&["mailto:", address].concat()));
+    Found { link: found.map(|link| (start, end, link)), behind: end, counts: true }
 }
 
 /// Whether a text begins with a scheme and a host.
@@ -297,6 +369,25 @@ mod tests {
     }
 
     #[test]
+    fn names_of_servers_and_addresses_are_links() {
+        for (text, wanted) in [
+            ("see www.example.org/a, WWW.x.example.", "http://www.example.org/a http://WWW.x.example"),
+            (
+                "(a.b+c@d.example), <e@f.example>; \"g@h.example\"",
+                "mailto:a.b+c@d.example mailto:e@f.example mailto:g@h.example",
+            ),
+            ("mailto:a@b.example .x@y.example.", "mailto:a@b.example mailto:x@y.example"),
+            ("www.x awww.b.example x/www.c.example www. a@b @c.example d@ e@f..g h@1.2 i@j.k @@l.example", ""),
+            ("https://u@a.example/@b c@d.example", "https://u@a.example/@b mailto:c@d.example"),
+            ("j\u{f6}rg@a.example b@\u{fc}.example", ""),
+        ] {
+            let page = written(text);
+            let hrefs: Vec<&str> = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+            assert_eq!(hrefs.join(" ").replace("%2B", "+"), wanted, "{page}");
+        }
+    }
+
+    #[test]
     fn a_link_ends_before_marks_of_the_sentence() {
         for (text, wanted) in [
             ("https://a.example/Foo_(bar)", "https://a.example/Foo_(bar)"),
@@ -352,7 +443,20 @@ mod tests {
         let of = |piece: &str| piece.repeat(BYTES.div_ceil(piece.len()));
         let usual = of("Some words of a mail (https://a.example/b), and a <b>tag</b> &amp; more.\n");
         let all: [(&str, Reading, &[&str]); 6] = [
-            ("write", written, &["http://x.example/(((((", "http", "http://", "https://a.example/]", "http://a\u{e4}"]),
+            (
+                "write",
+                written,
+                &[
+                    "http://x.example/(((((",
+                    "http",
+                    "http://",
+                    "https://a.example/]",
+                    "http://a\u{e4}",
+                    "www.",
+                    "a@",
+                    "a@b.example",
+                ],
+            ),
             ("quoted", quoted, &[">", "> ", " ", "\n"]),
             ("flowed", flowed, &[" ", "a ", "> ", "\n"]),
             ("unflowed", |text| unflowed(text, true), &[">", " \n", "> \n"]),

@@ -23,6 +23,9 @@ const FRAME_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe
 /// The policy of a download, if a browser opens it after all.
 const FILE_POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
+/// The policy of a PDF that is looked at. Viewers of browsers do not open one in a sandbox, and no script of one leaves the viewer.
+const PDF_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
 /// A reply.
 pub struct Reply {
     /// Its status.
@@ -122,6 +125,21 @@ impl Reply {
     /// A text as it stands, shown.
     pub fn source(content: Content) -> Reply {
         Reply::new(200, FILE_POLICY, "text/plain; charset=utf-8", Body::Content(content))
+    }
+
+    /// A picture of a mail, of a type that was told by its bytes.
+    pub fn picture(content: Content, kind: &str) -> Reply {
+        Reply::new(200, FILE_POLICY, kind, Body::Content(content))
+    }
+
+    /// A text of a mail, decoded.
+    pub fn text(text: String) -> Reply {
+        Reply::new(200, FILE_POLICY, "text/plain; charset=utf-8", Body::Bytes(text.into_bytes()))
+    }
+
+    /// A PDF of a mail.
+    pub fn pdf(content: Content) -> Reply {
+        Reply::new(200, PDF_POLICY, "application/pdf", Body::Content(content))
     }
 
     /// Sends the browser on with GET. `to` is a path of ours.

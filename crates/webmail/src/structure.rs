@@ -21,8 +21,8 @@ use crate::sanitise::Picture;
 
 pub use shown::Shown;
 
-/// Parts of a message that are shown.
-const PARTS_MAX: usize = 200;
+/// Parts of a message that are shown: as many as the store knows.
+const PARTS_MAX: usize = 1_000;
 
 /// Bytes of a header that are read.
 const HEADER_BYTES_MAX: usize = 16 << 10;
@@ -80,6 +80,8 @@ pub struct Part {
     pub kind: String,
     /// The name of a file.
     pub name: String,
+    /// `Content-Description`
+    description: String,
     charset: String,
     is_flowed: bool,
     deletes_space: bool,
@@ -185,7 +187,8 @@ impl Part {
                 Some((main, sub)) => shown(&[main, b"/", sub].concat()).to_ascii_lowercase(),
                 None => "text/plain".into(),
             },
-            name: named.chars().filter(|c| !matches!(c, '/' | '\\')).collect(),
+            name: last_name(&named).into(),
+            description: field("content-description").unwrap_or_default(),
             charset: parameter("charset"),
             is_flowed: parameter("format").eq_ignore_ascii_case("flowed"),
             deletes_space: parameter("delsp").eq_ignore_ascii_case("yes"),
@@ -261,8 +264,23 @@ impl Part {
         if !subject.trim().is_empty() {
             return format!("{}.eml", subject.trim());
         }
-        let end = ENDINGS.iter().find(|(kind, _)| *kind == self.kind).map_or("bin", |(_, end)| end);
-        format!("part-{}.{end}", self.path)
+        let end = ENDINGS.iter().find(|(kind, _)| *kind == self.kind).map(|(_, end)| *end);
+        let described: String = last_name(&self.description).chars().take(110).collect();
+        match (described.rsplit_once('.'), end) {
+            _ if described.is_empty() => format!("part-{}.{}", self.path, end.unwrap_or("bin")),
+            (Some((_, known)), _) if end.is_none_or(|end| end.eq_ignore_ascii_case(known)) => described,
+            _ => format!("{described}.{}", end.unwrap_or("bin")),
+        }
+    }
+
+    /// Whether browsers show it as a picture, by its first bytes, and its type if they do.
+    pub fn picture_kind(&self, mail: &mut dyn Mail) -> Option<&'static str> {
+        picture_kind(&self.bytes(mail, 16))
+    }
+
+    /// Whether it is shown as a text beside the mail.
+    pub fn is_readable(&self) -> bool {
+        self.kind.starts_with("text/") || matches!(&*self.kind, "application/json" | "application/xml")
     }
 
     /// Bytes of it, about, decoded.
@@ -295,6 +313,28 @@ impl Part {
         let text = with_line_feeds(encoding.decode(&bytes).0.into_owned());
         if self.is_flowed { crate::plain::unflowed(&text, self.deletes_space) } else { text }
     }
+}
+
+/// The name of a file without the folders before it, as servers of two kinds write them.
+fn last_name(path: &str) -> &str {
+    path.rsplit(['/', '\\'])
+        .map(str::trim)
+        .find(|name| !name.is_empty() && *name != "." && *name != "..")
+        .unwrap_or_default()
+}
+
+/// The type of a picture that browsers show, told by its first bytes, whatever the mail says.
+pub(crate) fn picture_kind(bytes: &[u8]) -> Option<&'static str> {
+    Some(match bytes {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's', ..] => "image/avif",
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => "image/bmp",
+        [0, 0, 1 | 2, 0, 1..=64, 0, ..] => "image/x-icon",
+        _ => return None,
+    })
 }
 
 /// An identifier without its brackets, and what stands around them.
@@ -407,6 +447,20 @@ impl Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_has_the_name_behind_its_folders() {
+        for (path, wanted) in [
+            ("../../etc/pass wd", "pass wd"),
+            ("C:\\dir\\x.doc", "x.doc"),
+            ("a/b/", "b"),
+            ("plain.txt", "plain.txt"),
+            ("../..", ""),
+            ("/", ""),
+        ] {
+            assert_eq!(last_name(path), wanted, "{path}");
+        }
+    }
 
     #[test]
     fn lines_end_with_line_feeds() {

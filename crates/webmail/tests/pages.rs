@@ -66,9 +66,11 @@ pub fn field<'a>(reply: &'a Reply, name: &str) -> &'a str {
     reply.fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
 
-pub const PAGES: [&str; 31] = [
+pub const PAGES: [&str; 33] = [
     "/",
     "/m/1",
+    "/m/6",
+    "/m/1?sort=size&order=down&page=1",
     "/m/7?before=40",
     "/m/1/60",
     "/m/1/60?as=text",
@@ -458,7 +460,7 @@ fn files_are_saved_and_not_shown() {
     let mut mail = fake();
     let reply = answer(&mut mail, "/m/1/60/part/1.3", None);
     assert_eq!(field(&reply, "Content-Type"), "application/octet-stream");
-    assert!(field(&reply, "Content-Disposition").starts_with("attachment; filename*=UTF-8''%27%3E%3Cscript"));
+    assert!(field(&reply, "Content-Disposition").starts_with("attachment; filename*=UTF-8''script%3E%3Cimg"));
     assert_eq!(body(&mut mail, reply), "file");
     let reply = answer(&mut mail, "/m/1/60/source", None);
     assert_eq!(field(&reply, "Content-Type"), "text/plain; charset=utf-8");

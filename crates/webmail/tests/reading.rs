@@ -18,7 +18,7 @@ fn files(page: &str) -> Vec<&str> {
 #[test]
 fn pictures_that_no_text_shows_are_attachments() {
     let picture = |fields: &str, name: &str| {
-        (format!("Content-Type: image/png; name={name}\r\n{fields}\r\n"), "\u{89}PNG".to_owned())
+        (format!("Content-Type: image/png; name={name}\r\n{fields}\r\n"), "GIF89a".to_owned())
     };
     let mut mail = Fake {
         html: "<img src='cid:a%40b'><img src=CID:%3CC@D%3e><img src='./p%20q.png'>".into(),
@@ -90,4 +90,82 @@ fn a_mail_of_a_list_is_answered_there() {
     assert!(form.contains("name=\"to\" list=\"people\" dir=\"auto\" value=\"list@l.example\""), "{form}");
     mail.fields.clear();
     assert!(!page(&mut mail, "/m/1/60").contains("/write?list="));
+}
+
+#[test]
+fn attachments_are_looked_at_where_that_is_safe() {
+    let part = |fields: &str, body: &str| (format!("{fields}\r\n"), body.to_owned());
+    let file = |kind: &str, name: &str| {
+        format!("Content-Type: {kind}\r\nContent-Disposition: attachment; filename={name}\r\n")
+    };
+    let mut mail = Fake {
+        count: 60,
+        html: "<img src=cid:t@t>".into(),
+        related: vec![
+            part(&file("image/jpg", "a.jpg"), "\u{89}PNG\r\n"),
+            part(&file("image/x-icon", "i.ico"), "\0\0\u{1}\0\u{1}\0"),
+            part(&file("image/svg+xml", "s.svg"), "<svg onload=alert(1)>"),
+            part(&file("text/csv; charset=iso-8859-1", "t.csv"), "<b>a"),
+            part(&file("application/pdf", "p.pdf"), "%PDF-1.7"),
+            part(&file("application/pdf", "q.pdf"), "<script>"),
+            part("Content-Type: image/tiff; name=t.tiff\r\nContent-ID: <t@t>\r\n", "II*"),
+        ],
+        ..Fake::default()
+    };
+    let shown = page(&mut mail, "/m/1/60");
+    let pictures: Vec<&str> =
+        shown.split("loading=\"lazy\" src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    // A byte of 0x89 is two in the UTF-8 of this test, so that there is one picture.
+    assert_eq!(pictures, ["/m/1/60/view/1.5"], "{shown}");
+    let viewed: Vec<&str> =
+        shown.split("rel=\"noopener\" href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(viewed, ["/m/1/60/view/1.7", "/m/1/60/view/1.8"], "{shown}");
+    assert!(files(&shown).contains(&"t.tiff"), "{shown}");
+    for (path, kind) in [("1.5", "image/x-icon"), ("1.7", "text/plain; charset=utf-8"), ("1.8", "application/pdf")] {
+        let reply = answer(&mut mail, &format!("/m/1/60/view/{path}"), None);
+        assert_eq!(reply.status, 200, "{path}");
+        assert_eq!(crate::pages::field(&reply, "Content-Type"), kind);
+        let policy = crate::pages::field(&reply, "Content-Security-Policy");
+        assert!(policy.starts_with("default-src 'none'") && (path == "1.8" || policy.contains("sandbox")), "{policy}");
+    }
+    for path in ["1.4", "1.6", "1.9", "1.2", "1.99"] {
+        let reply = answer(&mut mail, &format!("/m/1/60/view/{path}"), None);
+        assert!(path == "1.2" || reply.status == 404, "{path}: {}", reply.status);
+        assert!(!crate::pages::field(&reply, "Content-Type").contains("svg"));
+    }
+}
+
+#[test]
+fn a_folder_is_sorted_by_its_columns() {
+    let mut mail = Fake { count: 60, subject: "s".into(), ..Fake::default() };
+    let order = |page: &str| {
+        let uids = page.split("name=\"at\" value=\"1.").skip(1).filter_map(|rest| rest.split('"').next()?.parse().ok());
+        uids.collect::<Vec<u32>>()
+    };
+    let usual = page(&mut mail, "/m/1");
+    assert_eq!(order(&usual).first(), Some(&60));
+    for link in ["/m/1?sort=from&amp;order=up", "/m/1?sort=subject&amp;order=up", "/m/1?sort=size&amp;order=down"] {
+        assert!(usual.contains(link), "{link} in {usual}");
+    }
+    assert!(usual.contains("/m/1?sort=date&amp;order=up\">Date \u{2193}</a>"), "{usual}");
+    let oldest = page(&mut mail, "/m/1?sort=date&order=up");
+    let rows = order(&oldest).len();
+    assert_eq!(order(&oldest), (1..=rows as u32).collect::<Vec<_>>());
+    assert!(oldest.contains("<a href=\"/m/1\">Date \u{2191}</a>"), "{oldest}");
+    assert_eq!(order(&page(&mut mail, "/m/1?sort=date&order=up&page=1")).first(), Some(&(rows as u32 + 1)));
+    assert!(page(&mut mail, "/m/1?sort=size&order=down").contains("class=\"tag\""));
+    assert!(order(&page(&mut mail, "/m/1?sort=from&order=up&page=99999999999")).is_empty() || rows > 0);
+}
+
+#[test]
+fn trash_and_junk_are_emptied_up_to_what_was_seen() {
+    let mut mail = Fake { count: 3, ..Fake::default() };
+    assert!(page(&mut mail, "/m/6").contains("value=\"empty\"") && page(&mut mail, "/m/5").contains("value=\"empty\""));
+    assert!(!page(&mut mail, "/m/1").contains("value=\"empty\""));
+    let act = |mail: &mut Fake, fields: &str| {
+        answer(mail, "/act", Some(&format!("{fields}&do=empty&token={}", crate::pages::TOKEN))).status
+    };
+    assert_eq!((act(&mut mail, "back=6&upto=2"), &mail.asked[..]), (303, &["expunge 6 [2, 1]".to_owned()][..]));
+    assert_ne!(act(&mut mail, "back=1&upto=2"), 303);
+    assert_eq!(mail.asked.len(), 1);
 }

@@ -234,6 +234,9 @@ pub(super) static ARABIC: Words = Words {
         seen: "مقروءة",
         junk: "غير مرغوب فيها",
         not_junk: "مرغوب فيها",
+        empty_folder: "حذف كل رسائل هذا المجلد نهائيًا",
+        size: "الحجم",
+        more: "رسائل أخرى",
     },
     read: Read {
         reply: "رد",
@@ -243,6 +246,7 @@ pub(super) static ARABIC: Words = Words {
         source: "المصدر",
         print: "طباعة",
         no_text: "ليس في هذه الرسالة نص.",
+        view: "عرض",
         as_text: "عرض كنص عادي",
         frame: "الرسالة",
         others: Plural(&["", "وآخر", "وآخران", "و{0} آخرون", "و{0} آخر", "و{0} آخر"]),

@@ -179,6 +179,9 @@ pub(super) static CHINESE: Words = Words {
         seen: "标为已读",
         junk: "垃圾邮件",
         not_junk: "不是垃圾邮件",
+        empty_folder: "永久删除此文件夹中的所有邮件",
+        size: "大小",
+        more: "更多邮件",
     },
     read: Read {
         reply: "回复",
@@ -188,6 +191,7 @@ pub(super) static CHINESE: Words = Words {
         source: "查看源代码",
         print: "打印",
         no_text: "这封邮件没有正文。",
+        view: "查看",
         as_text: "以纯文本显示",
         frame: "邮件",
         others: Plural(&["以及另外 {0} 个"]),

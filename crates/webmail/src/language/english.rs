@@ -185,6 +185,9 @@ pub(super) static ENGLISH: Words = Words {
         seen: "Read",
         junk: "Junk",
         not_junk: "Not junk",
+        empty_folder: "Delete all messages of this folder for good",
+        size: "Size",
+        more: "Further messages",
     },
     read: Read {
         reply: "Reply",
@@ -194,6 +197,7 @@ pub(super) static ENGLISH: Words = Words {
         source: "Source",
         print: "Print",
         no_text: "This message has no text.",
+        view: "View",
         as_text: "Show as plain text",
         frame: "The message",
         others: Plural(&["and {0} other", "and {0} others"]),

@@ -199,6 +199,9 @@ pub(super) static FRENCH: Words = Words {
         seen: "Lu",
         junk: "Indésirable",
         not_junk: "Acceptable",
+        empty_folder: "Supprimer définitivement tous les messages de ce dossier",
+        size: "Taille",
+        more: "Autres messages",
     },
     read: Read {
         reply: "Répondre",
@@ -208,6 +211,7 @@ pub(super) static FRENCH: Words = Words {
         source: "Source",
         print: "Imprimer",
         no_text: "Ce message n’a pas de texte.",
+        view: "Afficher",
         as_text: "Afficher en texte brut",
         frame: "Le message",
         others: Plural(&["et {0} autre", "et {0} d’autres", "et {0} autres"]),

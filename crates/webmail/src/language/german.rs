@@ -185,6 +185,9 @@ pub(super) static GERMAN: Words = Words {
         seen: "Gelesen",
         junk: "Spam",
         not_junk: "Kein Spam",
+        empty_folder: "Alle Nachrichten dieses Ordners endgültig löschen",
+        size: "Größe",
+        more: "Weitere Nachrichten",
     },
     read: Read {
         reply: "Antworten",
@@ -194,6 +197,7 @@ pub(super) static GERMAN: Words = Words {
         source: "Quelltext",
         print: "Drucken",
         no_text: "Diese Nachricht hat keinen Text.",
+        view: "Ansehen",
         as_text: "Als reinen Text anzeigen",
         frame: "Die Nachricht",
         others: Plural(&["und {0} weiterer", "und {0} weitere"]),

@@ -199,6 +199,9 @@ pub(super) static SPANISH: Words = Words {
         seen: "Leído",
         junk: "No deseado",
         not_junk: "Deseado",
+        empty_folder: "Eliminar definitivamente todos los mensajes de esta carpeta",
+        size: "Tamaño",
+        more: "Más mensajes",
     },
     read: Read {
         reply: "Responder",
@@ -208,6 +211,7 @@ pub(super) static SPANISH: Words = Words {
         source: "Código fuente",
         print: "Imprimir",
         no_text: "Este mensaje no tiene texto.",
+        view: "Ver",
         as_text: "Mostrar como texto sin formato",
         frame: "El mensaje",
         others: Plural(&["y {0} más", "y {0} más", "y {0} más"]),

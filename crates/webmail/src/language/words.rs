@@ -218,6 +218,9 @@ pub(crate) struct List {
     pub seen: &'static str,
     pub junk: &'static str,
     pub not_junk: &'static str,
+    pub empty_folder: &'static str,
+    pub size: &'static str,
+    pub more: &'static str,
 }
 
 /// A message, its pictures and its mailing list.
@@ -230,6 +233,7 @@ pub(crate) struct Read {
     pub source: &'static str,
     pub print: &'static str,
     pub no_text: &'static str,
+    pub view: &'static str,
     pub as_text: &'static str,
     pub frame: &'static str,
     pub others: Plural,

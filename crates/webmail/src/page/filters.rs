@@ -5,12 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::call::Call;
-use crate::compose::typed;
 use crate::fault::Fault;
 use crate::filters::{Field, Filters, Match, Place, RULES_MAX, Rule, TESTS_MAX, Test, VALUE_MAX, by_word, line};
 use crate::html::{Html, Text, put};
 use crate::language::fill;
 use crate::mail::{Purpose, Script};
+use crate::recipients::typed;
 use crate::reply::Reply;
 
 use super::{PAGE_BYTES, Pages, Told};

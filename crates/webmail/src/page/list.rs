@@ -8,9 +8,10 @@ use crate::call::Call;
 use crate::envelope::Envelope;
 use crate::html::{Html, Text, put};
 use crate::language::fill;
-use crate::mail::{Failure, Flag, Purpose, Row};
+use crate::mail::{Failure, Flag, Folder, Purpose, Row};
 use crate::reply::Reply;
 
+use super::order::{Column, Order};
 use super::{PAGE_BYTES, Pages, Place};
 
 /// Messages that a search finds.
@@ -25,6 +26,10 @@ impl Pages<'_> {
         let Some(folder) = self.folder(number).cloned() else { return self.missing() };
         let before: u32 = call.query.get("before").parse().unwrap_or(u32::MAX);
         let count = self.settings.rows;
+        let order = Order::read(call);
+        if order != Order::USUAL {
+            return self.sorted(number, order, call);
+        }
         let mut rows = match self.settings.is_threaded {
             true => self.mail.conversations(number, before, count.saturating_add(1)),
             false => self.mail.rows(number, before, count.saturating_add(1)),
@@ -37,7 +42,7 @@ impl Pages<'_> {
         if rows.is_empty() {
             put!(main, "<p class=\"soft\">", words.empty, "</p>");
         } else {
-            self.rows(&mut main, &rows, is_out, Some(number));
+            self.rows(&mut main, &rows, is_out, Some((number, order)));
         }
         put!(main, "<div class=\"bar\">");
         if before != u32::MAX {
@@ -55,17 +60,49 @@ impl Pages<'_> {
                 "</a>"
             );
         }
-        put!(
-            main,
-            "<span class=\"end\">",
-            Text(&self.words.count(words.messages, folder.count)),
-            self.words.common.comma
-        );
-        put!(main, Text(&self.words.count(self.words.common.unread_messages, folder.unseen as usize)), "</span></div>");
+        self.foot(&mut main, &folder, order);
         if folder.purpose == Purpose::Drafts {
             put!(main, "<p class=\"soft\">", words.drafts, "</p>");
         }
+        if let Some(newest) = rows.first().filter(|_| before == u32::MAX && is_emptied(folder.purpose)) {
+            self.form(&mut main, "action=\"/act\" class=\"bar\"");
+            put!(main, "<input type=\"hidden\" name=\"back\" value=\"", number, "\">");
+            put!(main, "<input type=\"hidden\" name=\"upto\" value=\"", newest.uid, "\">");
+            put!(main, "<button name=\"do\" value=\"empty\">", words.empty_folder, "</button></form>");
+        }
         self.page(folder.label(self.words), Some(number), self.told(call), main)
+    }
+
+    /// A folder in the order of a column: its messages, each alone.
+    fn sorted(&mut self, number: u32, order: Order, call: &Call) -> Reply {
+        let Some(folder) = self.folder(number).cloned() else { return self.missing() };
+        let is_out = matches!(folder.purpose, Purpose::Sent | Purpose::Drafts);
+        let (count, page) = (self.settings.rows, call.query.get("page").parse::<usize>().unwrap_or(0));
+        let (rows, has_more) = order.rows(self.mail, number, is_out, (count.saturating_mul(page), count));
+        let (words, mut main) = (&self.words.list, Html::with_capacity(PAGE_BYTES));
+        put!(main, "<h1><bdi>", Text(folder.label(self.words)), "</bdi></h1>");
+        if rows.is_empty() {
+            put!(main, "<p class=\"soft\">", words.empty, "</p>");
+        } else {
+            self.rows(&mut main, &rows, is_out, Some((number, order)));
+        }
+        put!(main, "<div class=\"bar\"><a class=\"button\" href=\"/m/", number, "\">", words.newest, "</a>");
+        if has_more {
+            put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number);
+            order.query(&mut main);
+            put!(main, "&amp;page=", page.saturating_add(1), "\">", words.more, "</a>");
+        }
+        self.foot(&mut main, &folder, order);
+        self.page(folder.label(self.words), Some(number), self.told(call), main)
+    }
+
+    /// The end of the bar below a list: its order by size, and the counts of the folder.
+    fn foot(&self, main: &mut Html, folder: &Folder, order: Order) {
+        put!(main, "<span class=\"end\">");
+        order.head(main, folder.number, Column::Size, self.words.list.size);
+        put!(main, self.words.common.comma, Text(&self.words.count(self.words.list.messages, folder.count)));
+        put!(main, self.words.common.comma);
+        put!(main, Text(&self.words.count(self.words.common.unread_messages, folder.unseen as usize)), "</span></div>");
     }
 
     /// The messages of a conversation, in this folder and others.
@@ -105,7 +142,8 @@ impl Pages<'_> {
     }
 
     /// A table of messages in a form. Where they are of several folders, each row says of which it is.
-    fn rows(&self, main: &mut Html, rows: &[Row], is_out: bool, here: Option<u32>) {
+    fn rows(&self, main: &mut Html, rows: &[Row], is_out: bool, list: Option<(u32, Order)>) {
+        let here = list.map(|(folder, _)| folder);
         self.form(main, "action=\"/act\"");
         if let Some(here) = here {
             put!(main, "<input type=\"hidden\" name=\"back\" value=\"", here, "\">");
@@ -117,17 +155,31 @@ impl Pages<'_> {
             "<table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\"><span class=\"skip\">",
             words.mark
         );
-        put!(main, "</span></th><th class=\"from\" scope=\"col\">", if is_out { words.to } else { words.from });
-        put!(main, "</th><th scope=\"col\">", words.subject, "</th><th class=\"date\" scope=\"col\">");
-        put!(main, if here.is_some() { words.date } else { self.words.list.folder_date }, "</th></tr></thead><tbody>");
+        main.put("</span></th>");
+        let date = if here.is_some() { words.date } else { self.words.list.folder_date };
+        for (class, column, title) in [
+            ("from", Column::People, if is_out { words.to } else { words.from }),
+            ("subject", Column::Subject, words.subject),
+            ("date", Column::Date, date),
+        ] {
+            put!(main, "<th class=\"", class, "\" scope=\"col\">");
+            match list {
+                Some((folder, order)) => order.head(main, folder, column, title),
+                None => main.put(title),
+            }
+            main.put("</th>");
+        }
+        main.put("</tr></thead><tbody>");
+        let shows_size = list.is_some_and(|(_, order)| order.column == Column::Size);
         let drafts = self.folder_for(Purpose::Drafts);
         for row in rows {
-            self.row(main, row, is_out, here.is_none(), drafts == Some(row.folder));
+            let is_draft = drafts == Some(row.folder);
+            self.row(main, row, Shape { is_out, has_folder: here.is_none(), is_draft, shows_size });
         }
         put!(main, "</tbody></table></form>");
     }
 
-    fn row(&self, main: &mut Html, row: &Row, is_out: bool, has_folder: bool, is_draft: bool) {
+    fn row(&self, main: &mut Html, row: &Row, Shape { is_out, has_folder, is_draft, shows_size }: Shape) {
         let (subject, people) = Envelope::line(&row.envelope, is_out);
         let (words, subject) = (&self.words.list, self.subject(&subject));
         let label = people.first().map_or(words.nobody, |one| one.label());
@@ -170,6 +222,9 @@ impl Pages<'_> {
         }
         if row.has_attachment {
             put!(main, "<span class=\"tag\">", words.files, "</span>");
+        }
+        if shows_size {
+            put!(main, "<span class=\"tag\">", Text(&self.words.size(row.size)), "</span>");
         }
         put!(main, "</div></td><td class=\"date\">");
         if let Some(folder) = self.folder(row.folder).filter(|_| has_folder) {
@@ -217,6 +272,9 @@ impl Pages<'_> {
 
     /// Does something to messages.
     pub fn act(&mut self, call: &Call) -> Reply {
+        if call.form.get("do") == "empty" {
+            return self.empty(call);
+        }
         let mut places: Vec<Place> = call.form.all("at").filter_map(Place::parse).take(MARKED_MAX).collect();
         // A conversation is acted on where its row stands, not in other folders.
         let mut heads: Vec<Place> = call.form.all("all").filter_map(Place::parse).take(MARKED_MAX).collect();
@@ -243,6 +301,18 @@ impl Pages<'_> {
             Some(folder) => format!("/m/{folder}?told={told}"),
             None => format!("/?told={told}"),
         })
+    }
+
+    /// Removes all messages of the trash or of junk, up to the newest one that the user has seen in the list.
+    fn empty(&mut self, call: &Call) -> Reply {
+        let folder = call.form.get("back").parse().ok().and_then(|number| self.folder(number));
+        let Some(folder) = folder.filter(|folder| is_emptied(folder.purpose)).map(|folder| folder.number) else {
+            return self.failed(Failure::Gone);
+        };
+        match self.mail.empty(folder, call.form.get("upto").parse().unwrap_or(0)) {
+            Ok(()) => Reply::see(&format!("/m/{folder}?told=deleted")),
+            Err(failure) => self.failed(failure),
+        }
     }
 
     fn act_in(&mut self, folder: u32, uids: &[u32], call: &Call) -> Result<&'static str, Failure> {
@@ -281,4 +351,18 @@ impl Pages<'_> {
     fn move_all(&mut self, folder: u32, uids: &[u32], to: u32) -> Result<(), Failure> {
         if to == folder { Ok(()) } else { self.mail.move_to(folder, uids, to) }
     }
+}
+
+/// The circumstances of a row.
+#[derive(Clone, Copy)]
+struct Shape {
+    is_out: bool,
+    has_folder: bool,
+    is_draft: bool,
+    shows_size: bool,
+}
+
+/// Whether a folder is emptied by one button.
+fn is_emptied(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::Junk | Purpose::Trash)
 }

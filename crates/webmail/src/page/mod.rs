@@ -7,6 +7,7 @@ pub(crate) mod folders;
 pub(crate) mod identities;
 pub(crate) mod list;
 pub(crate) mod login;
+pub(crate) mod order;
 pub(crate) mod passkeys;
 pub(crate) mod pictures;
 pub(crate) mod read;

@@ -12,7 +12,7 @@ use crate::mail::{Flag, Message};
 use crate::plain;
 use crate::reply::Reply;
 use crate::sanitise::{Picture, Safe, sanitise};
-use crate::structure::{Content, Header, Part, Shown};
+use crate::structure::{Content, Header, Part, Shown, picture_kind};
 
 use super::write::list_of;
 use super::{Pages, Place};
@@ -73,27 +73,54 @@ impl Pages<'_> {
         if !shown.attachments.is_empty() {
             put!(main, "<h2>", self.words.common.attachments, "</h2><ul class=\"files\">");
             for part in &shown.attachments {
-                put!(
-                    main,
-                    "<li><a class=\"button\" href=\"/m/",
-                    folder,
-                    "/",
-                    uid,
-                    "/part/",
-                    Text(&part.path),
-                    "\"><bdi>"
-                );
-                put!(
-                    main,
-                    Text(&part.file_name()),
-                    "</bdi> <span class=\"soft\">",
-                    Text(&self.words.size(part.size())),
-                    "</span></a></li>"
-                );
+                self.file_of(&mut main, (folder, uid), part);
             }
             main.put("</ul>");
+            self.pictures_of(&mut main, (folder, uid), &shown.attachments);
         }
         self.page(subject, Some(folder), self.told(call), main)
+    }
+
+    /// An attachment in the list of them, to be saved, and to be looked at where a browser may show it.
+    fn file_of(&mut self, main: &mut Html, (folder, uid): (u32, u32), part: &Part) {
+        put!(main, "<li><a class=\"button\" href=\"/m/", folder, "/", uid, "/part/", Text(&part.path), "\"><bdi>");
+        put!(main, Text(&part.file_name()), "</bdi> <span class=\"soft\">");
+        put!(main, Text(&self.words.size(part.size())), "</span></a>");
+        if part.is_readable() || self.is_pdf(part) {
+            put!(main, " <a target=\"_blank\" rel=\"noopener\" href=\"/m/", folder, "/", uid, "/view/");
+            put!(main, Text(&part.path), "\">", self.words.read.view);
+            put!(main, "<span class=\"skip\">: ", Text(&part.file_name()), "</span></a>");
+        }
+        main.put("</li>");
+    }
+
+    fn is_pdf(&mut self, part: &Part) -> bool {
+        part.kind == "application/pdf" && part.bytes(self.mail, 5) == b"%PDF-"
+    }
+
+    /// The pictures among attachments, shown.
+    fn pictures_of(&mut self, main: &mut Html, (folder, uid): (u32, u32), files: &[&Part]) {
+        let pictures = files.iter().filter(|part| part.kind.starts_with("image/")).take(SHOWN_MAX);
+        for part in pictures {
+            if part.picture_kind(self.mail).is_none() {
+                continue;
+            }
+            put!(main, "<p><img class=\"picture\" loading=\"lazy\" src=\"/m/", folder, "/", uid, "/view/");
+            put!(main, Text(&part.path), "\" alt=\"", Text(&part.file_name()), "\"></p>");
+        }
+    }
+
+    /// An attachment to be looked at: a picture, a text, a PDF.
+    pub fn view(&mut self, folder: u32, uid: u32, path: &str) -> Reply {
+        let Some(message) = self.found(folder, uid) else { return self.missing() };
+        let root = Part::read(self.mail, &message);
+        let Some(part) = root.find(path) else { return self.missing() };
+        match part.picture_kind(self.mail) {
+            Some(kind) if part.kind.starts_with("image/") => Reply::picture(part.content(), kind),
+            _ if part.is_readable() => Reply::text(part.text(self.mail)),
+            _ if self.is_pdf(part) => Reply::pdf(part.content()),
+            _ => self.missing(),
+        }
     }
 
     /// The texts and attachments of a message: among these are the pictures that no text shows.
@@ -110,10 +137,12 @@ impl Pages<'_> {
                 None
             });
         }
-        let (pictures, others) = shown.pictures.into_iter().partition(|part| named.contains(part.path.as_str()));
+        // A picture that browsers do not show is a file, whatever names it.
+        let mut is_shown = |part: &&Part| named.contains(part.path.as_str()) && part.picture_kind(self.mail).is_some();
+        let (pictures, others) = shown.pictures.into_iter().partition(&mut is_shown);
         shown.pictures = pictures;
         shown.attachments.extend(others);
-        shown.inner.retain(|part| !named.contains(part.path.as_str()));
+        shown.inner.retain(|part| !is_shown(part));
         shown.attachments.append(&mut shown.inner);
         shown
     }
@@ -348,15 +377,8 @@ fn sheet(tag: &'static str, title: &str) -> Html {
     page
 }
 
-/// A picture as a URL that holds it; its kind is told by its first bytes, whatever the mail says.
+/// A picture as a URL that holds it.
 fn picture(bytes: &[u8]) -> Option<String> {
-    let kind = match bytes {
-        [0x89, b'P', b'N', b'G', ..] => "png",
-        [0xff, 0xd8, 0xff, ..] => "jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
-        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's', ..] => "avif",
-        _ => return None,
-    };
-    Some(format!("data:image/{kind};base64,{}", text::base64::encode(bytes)))
+    let kind = picture_kind(bytes)?;
+    Some(format!("data:{kind};base64,{}", text::base64::encode(bytes)))
 }

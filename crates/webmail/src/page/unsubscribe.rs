@@ -8,11 +8,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::call::Call;
-use crate::compose::{Letter, compose, typed};
+use crate::compose::{Letter, compose};
 use crate::envelope::{Envelope, shown};
 use crate::html::{Html, Text, put};
 use crate::mail::{Message, Purpose, Sending};
 use crate::percent::decoded;
+use crate::recipients::typed;
 use crate::reply::Reply;
 use crate::sanitise::link;
 use crate::structure::Header;

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::call::Call;
-use crate::compose::{File, Letter, RECIPIENTS_MAX, compose, compose_draft, typed};
+use crate::compose::{File, Letter, compose, compose_draft};
 use crate::envelope::{Address, Envelope, shown};
 use crate::fault::Fault;
 use crate::html::{Html, Text, put};
@@ -14,6 +14,7 @@ use crate::language::fill;
 use crate::mail::{Message, Purpose, Sending};
 use crate::percent::decoded;
 use crate::plain;
+use crate::recipients::{RECIPIENTS_MAX, typed};
 use crate::reply::Reply;
 use crate::structure::{Header, Part};
 

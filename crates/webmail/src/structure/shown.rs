@@ -125,6 +125,7 @@ mod tests {
             path: "1".into(),
             kind: kind.into(),
             name: String::new(),
+            description: String::new(),
             charset: String::new(),
             is_flowed: false,
             deletes_space: false,
@@ -169,6 +170,17 @@ mod tests {
         for (field, wanted) in [("(x) <a@b>", "a@b"), ("<a@b> y", "a@b"), ("a@b", "a@b"), ("", ""), ("<", "")] {
             assert_eq!(super::super::content_id(field), wanted, "{field}");
         }
+    }
+
+    #[test]
+    fn a_description_names_a_file_without_a_name() {
+        let described =
+            |kind: &str, text: &str| Part { description: text.into(), ..part(kind, "", Vec::new()) }.file_name();
+        assert_eq!(described("application/pdf", "Report of May"), "Report of May.pdf");
+        assert_eq!(described("application/pdf", "a/Report.PDF"), "Report.PDF");
+        assert_eq!(described("application/x-other", "x.odd"), "x.odd");
+        assert_eq!(described("application/x-other", "x"), "x.bin");
+        assert_eq!(described("image/png", ""), "part-1.png");
     }
 
     #[test]
