@@ -9,6 +9,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use text::encoding::Encoding;
+
 use crate::fault::Fault;
 use crate::recipients::typed;
 
@@ -232,25 +234,31 @@ impl Book {
 
 /// Reads vCards, and no more of them than a book has room for and one.
 fn cards(file: &[u8]) -> Vec<Contact> {
-    let (mut all, mut open) = (Vec::new(), None);
-    for line in unfolded(file) {
+    let (mut all, mut open) = (Vec::new(), None::<Contact>);
+    let wide = [&b"\xff\xfe"[..], b"\xfe\xff"].iter().any(|mark| file.starts_with(mark));
+    let encoding = Encoding::find(b"utf-16").filter(|_| wide);
+    let decoded = encoding.map(|encoding| encoding.decode(file).0.into_owned());
+    let file = decoded.as_ref().map_or(file, |text| text.as_bytes());
+    for line in unfolded(file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file)) {
         let Some((name, value)) = property(&line) else { continue };
         match (name.as_str(), &mut open) {
-            ("BEGIN", _) => open = Some(Contact::default()),
+            // A card without an end ends here.
+            ("BEGIN", _) => all.extend(open.replace(Contact::default()).and_then(whole)),
             ("END", _) => all.extend(open.take().and_then(whole)),
-            (name, Some(contact)) => read_property(contact, name, value),
+            (name, Some(contact)) => read_property(contact, name, &value),
             (_, None) => {}
         }
         if all.len() > CONTACTS_MAX {
             break;
         }
     }
+    all.extend(open.and_then(whole));
     all
 }
 
 /// The lines of vCards: one that begins with a blank goes on with the line before, maybe in the middle of a character (RFC 6350,
-/// section 3.2). The first [`PROPERTY_BYTES_MAX`] of each are read.
-fn unfolded(file: &[u8]) -> impl Iterator<Item = String> {
+/// section 3.2), and so does one behind a `=` of quoted-printable (version 2.1). The first [`PROPERTY_BYTES_MAX`] of each are read.
+fn unfolded(file: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let cut = |line: &[u8], most: usize| line.get(..most.min(line.len())).unwrap_or_default().to_vec();
     let mut lines = file.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).peekable();
     core::iter::from_fn(move || {
@@ -259,14 +267,20 @@ fn unfolded(file: &[u8]) -> impl Iterator<Item = String> {
             let room = PROPERTY_BYTES_MAX.saturating_sub(line.len());
             line.extend(cut(more.get(1..).unwrap_or_default(), room));
         }
-        Some(String::from_utf8_lossy(&line).into_owned())
+        while line.ends_with(b"=") && is_quoted_printable(&line) {
+            line.pop();
+            let Some(more) = lines.next() else { break };
+            let room = PROPERTY_BYTES_MAX.saturating_sub(line.len());
+            line.extend(cut(more, room));
+        }
+        Some(line)
     })
 }
 
 fn read_property(contact: &mut Contact, name: &str, value: &str) {
     let text = unescaped(value);
     match name {
-        "FN" => contact.name = line(&text),
+        "FN" if !text.trim().is_empty() => contact.name = line(&text),
         "N" if contact.name.is_empty() => {
             let mut names = value.split(';').map(unescaped);
             let (family, given) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
@@ -274,10 +288,16 @@ fn read_property(contact: &mut Contact, name: &str, value: &str) {
         }
         "EMAIL" if contact.addresses.len() < ADDRESSES_MAX => {
             let address = typed(text.strip_prefix("mailto:").unwrap_or(&text)).unwrap_or_default();
-            contact.addresses.extend(address.into_iter().take(1).map(|(_, address)| address));
+            let address = address.into_iter().take(1).map(|(_, address)| address);
+            let is_new = |one: &String| !contact.addresses.iter().any(|known| known.eq_ignore_ascii_case(one));
+            let new: Vec<String> = address.filter(is_new).collect();
+            contact.addresses.extend(new);
         }
         "TEL" if contact.phone.is_empty() => contact.phone = line(text.strip_prefix("tel:").unwrap_or(&text)),
         "NOTE" => contact.note = cut(&text, NOTE_MAX),
+        "ORG" if contact.name.is_empty() => {
+            contact.name = line(&unescaped(value.split(';').next().unwrap_or_default()))
+        }
         "UID" => contact.id = value.parse().unwrap_or(0),
         "CATEGORIES" => contact.is_collected = value == "collected",
         _ => {}
@@ -292,17 +312,45 @@ fn whole(mut contact: Contact) -> Option<Contact> {
     (!contact.label().is_empty()).then_some(contact)
 }
 
-/// The name of a property in upper case, without group and parameters, and its value.
-fn property(line: &str) -> Option<(String, &str)> {
+/// The name of a property in upper case, without group and parameters, and its value: decoded as its parameters say, else UTF-8 or
+/// Windows-1252.
+fn property(line: &[u8]) -> Option<(String, String)> {
     let mut is_quoted = false;
-    let colon = line.bytes().position(|byte| {
+    let colon = line.iter().position(|&byte| {
         is_quoted ^= byte == b'"';
         byte == b':' && !is_quoted
     })?;
-    let (head, value) = line.split_at(colon);
-    let name = head.split(';').next()?;
-    let name = name.rsplit('.').next()?.trim().to_ascii_uppercase();
-    Some((name, value.get(1..)?.trim()))
+    let (head, value) = line.split_at_checked(colon)?;
+    let head = String::from_utf8_lossy(head).to_ascii_uppercase();
+    let mut parameters = head.split(';');
+    let name = parameters.next()?.rsplit('.').next()?.trim().to_owned();
+    let charset = parameters.find_map(|parameter| parameter.trim().strip_prefix("CHARSET="));
+    let encoding = charset.and_then(|label| Encoding::find(label.as_bytes())).unwrap_or_default();
+    let value = value.get(1..)?;
+    let value = if is_quoted_printable(line) { unquoted(value) } else { value.to_vec() };
+    Some((name, encoding.decode(&value).0.trim().to_owned()))
+}
+
+/// Whether the value of a property is in quoted-printable.
+fn is_quoted_printable(line: &[u8]) -> bool {
+    let head = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    head.split(|&byte| byte == b';').skip(1).any(|parameter| {
+        let value = parameter.rsplit(|&byte| byte == b'=').next().unwrap_or_default();
+        value.trim_ascii().eq_ignore_ascii_case(b"quoted-printable")
+    })
+}
+
+/// Bytes of a value in quoted-printable.
+fn unquoted(value: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(value.len()), value);
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digit = |at: usize| behind.get(at).and_then(|&digit| char::from(digit).to_digit(16));
+        let coded = digit(0).zip(digit(1)).filter(|_| byte == b'=');
+        let coded = coded.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+        out.push(coded.unwrap_or(byte));
+        rest = if coded.is_some() { behind.get(2..).unwrap_or_default() } else { behind };
+    }
+    out
 }
 
 fn escaped(text: &str) -> String {
@@ -370,6 +418,27 @@ mod tests {
         let at = folded.iter().position(|&byte| byte == 0xb6).unwrap();
         let all = cards(&[&folded[..at], b"\r\n ", &folded[at..]].concat());
         assert_eq!(all[0].name, "B\u{f6}b", "folded within a character");
+    }
+
+    #[test]
+    fn cards_of_older_programs_are_read() {
+        let card = |body: &str| [b"BEGIN:VCARD\r\n", body.as_bytes(), b"\r\nEND:VCARD\r\n"].concat();
+        let names = |file: &[u8]| cards(file).into_iter().map(|contact| contact.name).collect::<Vec<_>>();
+        let quoted = "FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=B6rg=20=\r\nQP";
+        assert_eq!(names(&card(quoted)), ["J\u{f6}rg QP"]);
+        assert_eq!(names(&card("FN;CHARSET=koi8-r;QUOTED-PRINTABLE:=F0")), ["\u{41f}"]);
+        assert_eq!(names(b"BEGIN:VCARD\nFN:J\xf6rg\nEND:VCARD"), ["J\u{f6}rg"]);
+        let wide: Vec<u8> =
+            "\u{feff}BEGIN:VCARD\r\nFN:\u{dc}\r\nEND:VCARD".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(names(&wide), ["\u{dc}"]);
+        assert_eq!(names("\u{feff}BEGIN:VCARD\nFN:a\nBEGIN:VCARD\nFN:b\n".as_bytes()), ["a", "b"]);
+        assert_eq!(names(&card("FN:\r\nORG:ACME\\, Inc;Dept")), ["ACME, Inc"]);
+    }
+
+    #[test]
+    fn an_address_stands_in_a_contact_once() {
+        let text = "BEGIN:VCARD\nEMAIL:a@x.example\nEMAIL:A@X.example\nEMAIL:b@x.example\nEND:VCARD\n";
+        assert_eq!(cards(text.as_bytes())[0].addresses, ["a@x.example", "b@x.example"]);
     }
 
     #[test]
