@@ -1,5 +1,6 @@
 //! Speed of intrusion rules alone: `watch ROUNDS RULES... -- FILE...` tries them on the files as bodies of HTTP responses, on mails and on
-//! heads of requests. Prints figures as `name value`; times are processor time.
+//! heads of requests. Prints figures as `name value`; times are processor time. With 0 rounds it prints the alerts instead, as
+//! `file kind sids`, to compare two builds.
 
 use std::sync::Arc;
 use std::{env, fs};
@@ -28,7 +29,10 @@ fn main() {
     println!("active {}\nload_s {:.3}", set.census().active, seconds() - began);
     println!("memory_mb {:.1}", resident() - before);
 
-    let alerts: usize = bodies.iter().map(|body| response(&set, body)).sum();
+    if rounds == 0 {
+        return tell(&set, files, &bodies);
+    }
+    let alerts: usize = bodies.iter().map(|body| response(&set, body).len()).sum();
     println!("alerts {alerts}");
     println!("bodies_mb_s {:.1}", speed(&set, rounds, &bodies));
     let all = bodies.concat();
@@ -42,7 +46,7 @@ fn main() {
     for (name, size, mails) in [("mail_us", SMALL, rounds * 1000), ("large_mail_us", LARGE, rounds * 10)] {
         let text = &all[..size.min(all.len())];
         let began = seconds();
-        (0..mails).for_each(|_| mail(&set, text));
+        (0..mails).for_each(|_| _ = mail(&set, text));
         println!("{name} {:.2}", (seconds() - began) * 1e6 / f64::from(mails));
     }
 }
@@ -66,9 +70,21 @@ fn speed(set: &Arc<RuleSet>, rounds: u32, bodies: &[Vec<u8>]) -> f64 {
     bytes as f64 * f64::from(rounds) / 1e6 / (seconds() - began).max(1e-9)
 }
 
-/// A response with a body; how many rules matched.
+/// Prints the rules that match each file and some of them behind each other.
+fn tell(set: &Arc<RuleSet>, files: &[String], bodies: &[Vec<u8>]) {
+    let joined = bodies.chunks(40).map(|some| ("joined", some.concat()));
+    let alone = files.iter().map(String::as_str).zip(bodies.iter().cloned());
+    for (name, body) in alone.chain(joined) {
+        for (kind, alerts) in [("response", response(set, &body)), ("mail", mail(set, &body))] {
+            let sids: Vec<u32> = alerts.iter().map(|alert| set.rules()[alert.rule as usize].sid).collect();
+            println!("{name} {kind} {sids:?}");
+        }
+    }
+}
+
+/// A response with a body; the rules that matched.
 #[inline(never)]
-fn response(set: &Arc<RuleSet>, body: &[u8]) -> usize {
+fn response(set: &Arc<RuleSet>, body: &[u8]) -> Vec<flow::Alert> {
     let fields = "Host: www.site.test\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\n";
     let request = head("GET /index.html HTTP/1.1", fields);
     let response = head("HTTP/1.1 200 OK", "Server: nginx\r\nContent-Type: text/html\r\n");
@@ -79,7 +95,7 @@ fn response(set: &Arc<RuleSet>, body: &[u8]) -> usize {
     }
     watch.close(part);
     watch.end();
-    watch.alerts().len()
+    watch.alerts()
 }
 
 #[inline(never)]
@@ -91,9 +107,9 @@ fn request(set: &Arc<RuleSet>, number: u32) {
     watch(set, Watched { request: head(&line, fields), ..Watched::default() }).end();
 }
 
-/// A mail with one text, sent as it is.
+/// A mail with one text, sent as it is; the rules that matched.
 #[inline(never)]
-fn mail(set: &Arc<RuleSet>, text: &[u8]) {
+fn mail(set: &Arc<RuleSet>, text: &[u8]) -> Vec<flow::Alert> {
     let (client, server) = ("203.0.113.1:1025".parse().ok(), "10.1.0.1:25".parse().ok());
     let (sender, recipients) = ("a@b.test".into(), vec!["c@d.test".into()]);
     let flow = Flow { protocol: Protocol::Smtp, hello: "b.test".into(), sender, recipients, ..Flow::default() };
@@ -107,6 +123,7 @@ fn mail(set: &Arc<RuleSet>, text: &[u8]) {
     }
     watch.close(part);
     watch.end();
+    watch.alerts()
 }
 
 /// Processor time of this process.

@@ -9,6 +9,7 @@ mod ids_bytes;
 mod ids_http2;
 mod ids_keywords;
 mod ids_packets;
+mod ids_windows;
 mod peer;
 mod plugins;
 mod views;

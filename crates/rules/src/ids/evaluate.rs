@@ -3,7 +3,7 @@
 //! A test that finds its text goes on with the tests behind it; where the next is relative and fails, the next place of the
 //! text is tried, and so on back to the first. Places are counted, and beyond the bound the section does not match.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 
 use pattern::expression::{Opening, Progress, Want};
@@ -34,7 +34,41 @@ pub(super) struct View<'a> {
 
 enum Folded<'a> {
     Own(OnceCell<Vec<u8>>),
-    Shared(&'a OnceCell<Vec<u8>>),
+    Shared(&'a LowerCase),
+}
+
+/// The bytes of a window in lower case, made when a test asks for them, and kept while the window moves on.
+#[derive(Debug, Default)]
+pub(super) struct LowerCase {
+    now: OnceCell<Vec<u8>>,
+    /// Those of the first bytes of the window, where not all of them are known.
+    some: RefCell<Vec<u8>>,
+}
+
+impl LowerCase {
+    fn of(&self, bytes: &[u8]) -> &[u8] {
+        self.now.get_or_init(|| {
+            let mut folded = self.some.take();
+            let known = folded.len().min(bytes.len());
+            folded.extend_from_slice(&bytes[known..]);
+            folded[known..].make_ascii_lowercase();
+            folded
+        })
+    }
+
+    /// Bytes have come behind the others.
+    pub fn grow(&mut self) {
+        if let Some(folded) = self.now.take() {
+            *self.some.get_mut() = folded;
+        }
+    }
+
+    /// The first bytes have gone.
+    pub fn drain(&mut self, count: usize) {
+        self.grow();
+        let folded = self.some.get_mut();
+        folded.drain(..count.min(folded.len()));
+    }
 }
 
 impl<'a> View<'a> {
@@ -44,7 +78,7 @@ impl<'a> View<'a> {
     }
 
     /// One of many views of the same bytes, which keep them in lower case together.
-    pub fn folded_once(bytes: &'a [u8], folded: &'a OnceCell<Vec<u8>>, base: u64, is_end: bool) -> View<'a> {
+    pub fn folded_once(bytes: &'a [u8], folded: &'a LowerCase, base: u64, is_end: bool) -> View<'a> {
         View { folded: Folded::Shared(folded), ..View::new(bytes, base, is_end) }
     }
 
@@ -63,11 +97,10 @@ impl<'a> View<'a> {
     }
 
     fn folded(&self) -> &[u8] {
-        let cell = match &self.folded {
-            Folded::Own(cell) => cell,
-            Folded::Shared(cell) => cell,
-        };
-        cell.get_or_init(|| self.bytes.to_ascii_lowercase())
+        match &self.folded {
+            Folded::Own(cell) => cell.get_or_init(|| self.bytes.to_ascii_lowercase()),
+            Folded::Shared(lower) => lower.of(self.bytes),
+        }
     }
 
     /// The bytes from a place on, where it is one.

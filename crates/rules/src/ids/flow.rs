@@ -9,12 +9,11 @@
 
 use core::cell::Cell;
 use core::net::IpAddr;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use stream::Fuel;
 
 use super::action::Action;
-use super::address::{Addresses, Ports, number};
 use super::body::{Body, Open};
 use super::buffer::{App, Buffer, Direction};
 use super::evaluate::{Run, View};
@@ -25,6 +24,10 @@ use super::set::RuleSet;
 use super::sets::Added;
 use super::transaction::{Transaction, Trial};
 use super::transform::apply_all;
+
+mod candidates;
+
+use candidates::{Tried, has, ordered};
 
 /// One end of a flow.
 pub type Peer = (IpAddr, u16);
@@ -100,20 +103,6 @@ fn side(direction: Direction) -> usize {
 /// Rules, by number, with the buffers that they need, a bit each.
 type Unselected = Box<[(u32, u64)]>;
 
-/// The object of rules.
-#[derive(Debug, Clone, Copy)]
-enum Tried {
-    Transactions,
-    Streams,
-}
-
-impl Tried {
-    /// The place of such rules about one way.
-    fn at(self, direction: Direction) -> usize {
-        2 * usize::from(matches!(self, Tried::Streams)) + side(direction)
-    }
-}
-
 /// A flow.
 #[derive(Debug)]
 pub struct Flow {
@@ -124,6 +113,8 @@ pub struct Flow {
     sent: [u64; 2],
     pub(super) bits: HashMap<u32, i64>,
     streams: [Option<Body>; 2],
+    /// How many streams there were in front of them.
+    turns: [u64; 2],
     trials: [Trial; 2],
     /// Rules without tests of bytes that have matched.
     bare: HashSet<u32>,
@@ -146,6 +137,7 @@ impl Flow {
             sent: [0, 0],
             bits: HashMap::new(),
             streams: [None, None],
+            turns: [0, 0],
             trials: [Trial::default(), Trial::default()],
             bare: HashSet::new(),
             unselected: Default::default(),
@@ -228,13 +220,17 @@ impl Flow {
         let buffers = 1 + usize::from(open.also.is_some());
         self.grant(piece.len().saturating_mul(buffers), &desk.rules.limits);
         let mut rest = piece;
+        let kind = self.kind(open.buffer, direction);
         if !transaction.bodies.iter().any(|body| body.is(open, direction)) {
             transaction.shrink(desk.rules);
-            transaction.bodies.push(Body::new(open, direction, self.tuple.server.1, desk.rules));
+            let mut body = Body::new(open, direction, kind, desk.rules);
+            body.anchor = self.anchor(direction, piece).filter(|_| open.is_stream);
+            transaction.bodies.push(body);
         }
         transaction.note_change_of(open, direction);
         while let Some(body) = transaction.bodies.iter_mut().rev().find(|body| body.is(open, direction)) {
-            let taken = body.take(rest, desk.rules, &mut transaction.trial.pending);
+            body.set_kind(kind, desk.rules);
+            let taken = body.take(rest, desk.rules);
             rest = &rest[taken..];
             if !body.is_full(desk.rules) {
                 return;
@@ -268,7 +264,7 @@ impl Flow {
         desk: &mut Desk<'_>,
     ) {
         if let Some(body) = transaction.bodies.iter_mut().find(|body| body.is(open, direction)) {
-            body.end(desk.rules, &mut transaction.trial.pending);
+            body.finish(desk.rules, &mut transaction.trial.pending);
             let (open, digests) = (body.open, body.digests());
             transaction.note_change_of(open, direction);
             transaction.fill_digests(desk.rules, direction, digests);
@@ -281,7 +277,7 @@ impl Flow {
         let is_open = |body: &&mut Body| body.direction == direction && !body.is_ended;
         let mut ended = Vec::new();
         for body in transaction.bodies.iter_mut().filter(is_open) {
-            body.end(desk.rules, &mut transaction.trial.pending);
+            body.finish(desk.rules, &mut transaction.trial.pending);
             ended.push((body.open, body.digests()));
         }
         for (open, digests) in ended {
@@ -301,8 +297,8 @@ impl Flow {
         let groups = &desk.rules.groups;
         self.know(Tried::Transactions, direction, groups.of_transactions(direction), desk.rules);
         let unselected = self.unselected(Tried::Transactions, direction, present);
-        let of_stream = &self.trials[side(direction)].pending;
-        let numbers = ordered([&transaction.trial.pending, of_stream], unselected);
+        let selected = self.selected(transaction, direction, desk.rules);
+        let numbers = ordered(&selected, unselected);
         let mut trial = std::mem::take(&mut transaction.trial);
         for number in numbers {
             let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
@@ -328,6 +324,8 @@ impl Flow {
                     transaction.change_bits(bits, desk.rules.limits.bits_max);
                 }
                 self.fire(rule, number, direction, desk);
+            } else if has(&selected, number) && trial.has_begun(number, rule, direction) {
+                trial.pending.insert(number);
             }
         }
         transaction.trial = trial;
@@ -340,10 +338,10 @@ impl Flow {
         let at = side(direction);
         self.sent[at] = self.sent[at].saturating_add(piece.len() as u64);
         while !rest.is_empty() && self.verdict != Verdict::Pass {
-            let port = self.tuple.server.1;
-            let open = Open::of(Buffer::Payload, 0);
-            let body = self.streams[at].get_or_insert_with(|| Body::new(open, direction, port, desk.rules));
-            let taken = body.take(rest, desk.rules, &mut self.trials[at].pending);
+            let (open, kind) = (Open::of(Buffer::Payload, 0), self.kind(Buffer::Payload, direction));
+            let body = self.streams[at].get_or_insert_with(|| Body::new(open, direction, kind, desk.rules));
+            body.set_kind(kind, desk.rules);
+            let taken = body.take(rest, desk.rules);
             rest = &rest[taken..];
             if body.is_full(desk.rules) {
                 body.select_derived(desk.rules, &mut self.trials[at].pending);
@@ -358,19 +356,23 @@ impl Flow {
     /// Tries rules on a stream whose peer speaks next, or which has ended. What comes behind is looked at for itself, as a message of
     /// its own.
     pub fn turn(&mut self, direction: Direction, desk: &mut Desk<'_>) {
-        let at = side(direction);
+        let (at, kind) = (side(direction), self.kind(Buffer::Payload, direction));
         if let Some(body) = &mut self.streams[at] {
-            body.end(desk.rules, &mut self.trials[at].pending);
+            body.set_kind(kind, desk.rules);
+            body.finish(desk.rules, &mut self.trials[at].pending);
         }
         self.try_stream(direction, desk);
+        self.forget_stream(at);
+    }
+
+    fn forget_stream(&mut self, at: usize) {
         (self.streams[at], self.trials[at]) = (None, Trial::default());
+        self.turns[at] = self.turns[at].wrapping_add(1);
     }
 
     /// Tries rules on a datagram, which is a stream of its own.
     pub fn datagram(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
-        let at = side(direction);
-        self.streams[at] = None;
-        self.trials[at] = Trial::default();
+        self.forget_stream(side(direction));
         self.payload(direction, bytes, desk);
         self.turn(direction, desk);
     }
@@ -401,7 +403,15 @@ impl Flow {
         let present = self.streams[at].as_ref().map_or(0, |_| Buffer::Payload.bit());
         self.know(Tried::Streams, direction, desk.rules.groups.of_streams(direction), desk.rules);
         let unselected = self.unselected(Tried::Streams, direction, present);
-        let numbers = ordered([&trial.pending, &BTreeSet::new()], unselected);
+        let (mut selected, mut come): (Vec<u32>, u64) = (trial.pending.iter().copied().collect(), 0);
+        if let Some(stream) = &self.streams[at] {
+            let is_new = |rule, place| trial.told.get(&rule).is_none_or(|told| *told < place);
+            stream.selected(desk.rules, &mut |rule, place| selected.extend(is_new(rule, place).then_some(rule)));
+            come = stream.end();
+        }
+        selected.sort_unstable();
+        selected.dedup();
+        let numbers = ordered(&selected, unselected);
         let nothing = Transaction::new();
         for number in numbers {
             let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
@@ -416,7 +426,10 @@ impl Flow {
                 continue;
             }
             if self.matches(rule, number, direction, &nothing, &mut trial, desk) {
-                if !trial.pending.remove(&number) {
+                if has(&selected, number) {
+                    trial.pending.remove(&number);
+                    trial.told.insert(number, come);
+                } else {
                     trial.fired.insert((number, direction));
                 }
                 trial.forget(number);
@@ -424,49 +437,11 @@ impl Flow {
                     self.bare.insert(number);
                 }
                 self.fire(rule, number, direction, desk);
+            } else if has(&selected, number) && trial.has_begun(number, rule, direction) {
+                trial.pending.insert(number);
             }
         }
         self.trials[at] = trial;
-    }
-
-    /// Finds out which of the rules that no text selects are about this flow, once.
-    fn know(&mut self, tried: Tried, direction: Direction, by_head: &[Vec<u32>], rules: &RuleSet) {
-        let at = tried.at(direction);
-        if self.unselected[at].is_some() {
-            return;
-        }
-        let rule = |number: &u32| rules.rules.get(*number as usize);
-        let is_about =
-            |list: &&Vec<u32>| list.first().and_then(rule).is_some_and(|first| self.concerns(first, direction));
-        let numbers = by_head.iter().filter(is_about).flatten();
-        let mut known: Vec<_> = numbers.filter_map(|number| Some((*number, rule(number)?.needs))).collect();
-        known.sort_unstable();
-        self.unselected[at] = Some(known.into());
-    }
-
-    /// The rules about this flow that no text selects and whose buffers are there.
-    fn unselected(&self, tried: Tried, direction: Direction, present: u64) -> impl Iterator<Item = u32> + use<'_> {
-        let known = self.unselected[tried.at(direction)].iter().flatten();
-        known.filter(move |(_, needs)| needs & !present == 0).map(|(number, _)| *number)
-    }
-
-    /// Whether the head of a rule is about this flow.
-    fn concerns(&self, rule: &Rule, direction: Direction) -> bool {
-        let head = &rule.head;
-        let has_transport = head.transport.is_none_or(|transport| transport == self.tuple.transport);
-        let has_app = head.apps.is_empty() || self.app.is_some_and(|app| head.apps.contains(&app));
-        if !has_transport || !has_app || !rule.goes(direction) {
-            return false;
-        }
-        let (source, target) = self.peers(direction);
-        let fits = |source: Peer, target: Peer| {
-            // A peer that is not known may be any.
-            let has = |(address, port): Peer, addresses: &Addresses, ports: &Ports| {
-                (port == 0 || ports.has(port)) && (address.is_unspecified() || addresses.has(number(address)))
-            };
-            has(source, &head.sources, &head.source_ports) && has(target, &head.targets, &head.target_ports)
-        };
-        fits(source, target) || head.goes_both_ways && fits(target, source)
     }
 
     pub(super) fn peers(&self, direction: Direction) -> (Peer, Peer) {
@@ -605,12 +580,4 @@ impl Flow {
             self.alerts.push(Alert { rule: number as usize, direction, now_ms: desk.now_ms });
         }
     }
-}
-
-/// The rules that are tried, in their order. Each list has them in order, so that they are merged.
-fn ordered(selected: [&BTreeSet<u32>; 2], unselected: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut numbers: Vec<u32> = selected.into_iter().flatten().copied().chain(unselected).collect();
-    numbers.sort();
-    numbers.dedup();
-    numbers
 }

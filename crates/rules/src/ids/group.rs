@@ -1,18 +1,18 @@
 //! One text of each rule by which it is selected, all texts of one buffer in one pass.
 //!
 //! Streams and files are long, so they have a pass for each kind of flow, with the rules alone that can match in such a flow. It is one
-//! pass for both, since a body without codings is the stream, a file and a body at once.
+//! pass for both, since a body without codings is the stream, a file and a body at once; but in mail, where they differ, each has its own.
 
 use std::collections::{BTreeMap, HashMap};
 
 use pattern::{Builder, Match, Patterns, Piece, State};
 
 use super::address::Ports;
-use super::buffer::{Buffer, Direction};
-use super::rule::{Content, Rule, Section, Test};
+use super::buffer::{App, Buffer, Direction};
+use super::rule::{Content, Rule, Section, Test, Transport};
 use super::transform::Transform;
 
-/// A kind of flow, by the way of the bytes and the server's port.
+/// A kind of flow, by the way of the bytes, the server's port and what is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     direction: Direction,
@@ -22,31 +22,56 @@ pub(super) struct Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Port {
     Web,
+    /// Mail at its usual ports.
     Mail,
+    /// Mail at any other port, and where the port is not known.
+    AnyMail,
     /// Any other, and those that are not known.
     Other,
 }
 
-impl Port {
-    const ALL: [Port; 3] = [Port::Web, Port::Mail, Port::Other];
+/// Protocols of mail.
+const MAIL_APPS: [App; 3] = [App::Smtp, App::Pop3, App::Imap];
 
-    fn of(port: u16) -> Port {
-        Port::ALL.into_iter().find(|kind| kind.numbers().contains(&port)).unwrap_or(Port::Other)
+impl Port {
+    const ALL: [Port; 4] = [Port::Web, Port::Mail, Port::AnyMail, Port::Other];
+
+    fn is_mail(self) -> bool {
+        matches!(self, Port::Mail | Port::AnyMail)
     }
 
     fn numbers(self) -> &'static [u16] {
         match self {
             Port::Web => &[80, 443, 8080],
             Port::Mail => &[25, 465, 587],
-            Port::Other => &[],
+            Port::AnyMail | Port::Other => &[],
         }
     }
 }
 
 impl Kind {
     /// The kind of a flow; none for buffers that have one pass for all.
-    pub fn of(buffer: Buffer, direction: Direction, server_port: u16) -> Option<Kind> {
-        (home(buffer) == Buffer::Payload).then(|| Kind { direction, port: Port::of(server_port) })
+    pub fn of(
+        buffer: Buffer,
+        direction: Direction,
+        (transport, server_port): (Transport, u16),
+        app: Option<App>,
+    ) -> Option<Kind> {
+        let is_tcp = transport == Transport::Tcp;
+        let is_at = |port: Port| port.numbers().contains(&server_port);
+        let port = match app.is_some_and(|app| MAIL_APPS.contains(&app)) {
+            _ if !is_tcp => Port::Other,
+            true if is_at(Port::Mail) => Port::Mail,
+            true => Port::AnyMail,
+            false if is_at(Port::Web) => Port::Web,
+            false => Port::Other,
+        };
+        is_long(buffer).then_some(Kind { direction, port })
+    }
+
+    /// The kind of flows of which nothing is known; none for buffers that have one pass for all.
+    pub fn any(buffer: Buffer, direction: Direction) -> Option<Kind> {
+        is_long(buffer).then_some(Kind { direction, port: Port::Other })
     }
 
     /// All kinds in which a text of a rule is looked for.
@@ -63,18 +88,29 @@ impl Kind {
     /// Whether a rule can match in flows of the kind.
     fn has(self, rule: &Rule) -> bool {
         let head = &rule.head;
-        let has = |ports: &Ports| self.port == Port::Other || self.port.numbers().iter().any(|port| ports.has(*port));
+        let numbers = self.port.numbers();
+        let has = |ports: &Ports| numbers.is_empty() || numbers.iter().any(|port| ports.has(*port));
         let (there, back) = match self.direction {
             Direction::ToServer => (&head.target_ports, &head.source_ports),
             Direction::ToClient => (&head.source_ports, &head.target_ports),
         };
-        rule.goes(self.direction) && (has(there) || head.goes_both_ways && has(back))
+        let is_of_mail = head.transport.is_none_or(|of| of == Transport::Tcp)
+            && (head.apps.is_empty() || head.apps.iter().any(|app| MAIL_APPS.contains(app)));
+        (is_of_mail || !self.port.is_mail())
+            && rule.goes(self.direction)
+            && (has(there) || head.goes_both_ways && has(back))
     }
 }
 
+/// Whether a buffer is long, so that it has a pass for each kind of flow.
+pub(super) fn is_long(buffer: Buffer) -> bool {
+    matches!(buffer, Buffer::Payload | Buffer::FileData | Buffer::ResponseBody)
+}
+
 /// The buffer in whose pass the texts of a buffer are looked for.
-pub(super) fn home(buffer: Buffer) -> Buffer {
-    if matches!(buffer, Buffer::ResponseBody | Buffer::FileData) { Buffer::Payload } else { buffer }
+pub(super) fn home(buffer: Buffer, kind: Option<Kind>) -> Buffer {
+    let is_one = is_long(buffer) && kind.is_some_and(|kind| !kind.port.is_mail());
+    if is_one { Buffer::Payload } else { buffer }
 }
 
 /// The texts of one buffer, and the rules that they select.
@@ -86,23 +122,25 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Scans a piece; the state is that of the pieces before.
-    pub fn scan(&self, state: &mut State, piece: &[u8], select: &mut impl FnMut(u32)) {
-        self.patterns.scan(state, piece, &mut |found: Match| self.tell(found, select));
+    /// Scans a piece and tells texts, by number, with the places where they end; the state is that of the pieces before.
+    pub fn scan(&self, state: &mut State, piece: &[u8], found: &mut impl FnMut(u32, u64)) {
+        self.patterns.scan(state, piece, &mut |one: Match| found(one.part, one.known));
     }
 
-    /// Scans what is there as a whole.
+    /// Scans what is there as a whole, and tells rules.
     pub fn scan_whole(&self, bytes: &[u8], select: &mut impl FnMut(u32)) {
-        self.patterns.scan_whole(bytes, &mut |found: Match| self.tell(found, select));
+        self.patterns
+            .scan_whole(bytes, &mut |one: Match| self.rules_of(one.part).iter().for_each(|&rule| select(rule)));
     }
 
     /// Ends the scan of what came in pieces.
-    pub fn finish(&self, state: &mut State, select: &mut impl FnMut(u32)) {
-        self.patterns.finish(state, &mut |found: Match| self.tell(found, select));
+    pub fn finish(&self, state: &mut State, found: &mut impl FnMut(u32, u64)) {
+        self.patterns.finish(state, &mut |one: Match| found(one.part, one.known));
     }
 
-    fn tell(&self, found: Match, select: &mut impl FnMut(u32)) {
-        self.rules.get(found.part as usize).into_iter().flatten().for_each(|&rule| select(rule));
+    /// The rules that a text selects.
+    pub fn rules_of(&self, part: u32) -> &[u32] {
+        self.rules.get(part as usize).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -182,7 +220,7 @@ impl Groups {
 
     /// The groups of a buffer in flows of a kind, by number.
     pub fn of(&self, buffer: Buffer, kind: Option<Kind>) -> impl Iterator<Item = (usize, &Group)> {
-        let places = self.places.get(&(home(buffer), kind)).into_iter().flatten();
+        let places = self.places.get(&(home(buffer, kind), kind)).into_iter().flatten();
         places.filter_map(|&at| Some((at, self.list.get(at)?)))
     }
 
@@ -218,7 +256,7 @@ fn place(drafts: &mut Vec<Draft>, section: &Section, content: &Content, (number,
 
 /// The draft of a buffer, which is made where there is none.
 fn draft<'d>(drafts: &'d mut Vec<Draft>, section: &Section, kind: Option<Kind>) -> &'d mut Draft {
-    let buffer = home(section.buffer);
+    let buffer = home(section.buffer, kind);
     let is_it = |draft: &Draft| (draft.buffer, draft.kind) == (buffer, kind) && draft.transforms == section.transforms;
     let at = drafts.iter().position(is_it).unwrap_or_else(|| {
         let transforms = section.transforms.clone();

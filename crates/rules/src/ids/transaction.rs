@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::body::{Body, Open, select};
 use super::buffer::{Buffer, Direction, Side};
 use super::group::Kind;
-use super::rule::{Section, Test};
+use super::rule::{Rule, Section, Test};
 use super::set::RuleSet;
 
 /// A request and its response, a mail, a question: buffers that rules look at together.
@@ -47,6 +47,8 @@ pub(super) struct Trial {
     failed: HashMap<SectionKey, u64, RandomState>,
     /// Rules that have matched, each way for itself.
     pub fired: HashSet<(u32, Direction), RandomState>,
+    /// Rules on the stream that have matched and match again where their text comes again: the bytes that had come.
+    pub told: HashMap<u32, u64, RandomState>,
 }
 
 impl Trial {
@@ -57,6 +59,12 @@ impl Trial {
     /// Whether a section of a rule has matched.
     pub fn has_matched(&self, rule: u32, at: usize, section: &Section, direction: Direction) -> bool {
         self.matched.contains(&Trial::key(rule, at, section, direction))
+    }
+
+    /// Whether one of several sections of a rule has matched.
+    pub fn has_begun(&self, number: u32, rule: &Rule, direction: Direction) -> bool {
+        let mut sections = rule.sections.iter().enumerate();
+        rule.sections.len() > 1 && sections.any(|(at, section)| self.has_matched(number, at, section, direction))
     }
 
     /// Keeps that a section of a rule has matched.
@@ -150,7 +158,7 @@ impl Transaction {
 
     pub(super) fn select(&mut self, rules: &RuleSet) {
         for (buffer, direction, bytes) in &self.values[self.selected..] {
-            let groups = rules.groups.of(*buffer, Kind::of(*buffer, *direction, 0));
+            let groups = rules.groups.of(*buffer, Kind::any(*buffer, *direction));
             select(groups.map(|(_, group)| group), bytes, &mut self.trial.pending);
         }
         self.selected = self.values.len();
