@@ -148,3 +148,21 @@ fn a_protocol_that_is_known_late_has_its_rules_on_what_came_before() {
         assert_eq!(sids(&set, &mut flow), wanted, "{apps:?}");
     }
 }
+
+#[test]
+fn a_test_that_depends_on_no_place_is_tried_once() {
+    let mut loader = Loader::new(Limits { work_max: 1, work_a_byte: 40, ..Limits::default() });
+    let rules = r#"alert tcp any any -> any any (content:"HELP"; nocase; isdataat:3,relative; pcre:"/^HELP\s[^\n]{500}/m"; sid:1;)
+        alert tcp any any -> any any (content:"HELP"; nocase; content:"me"; distance:1; content:"nowhere"; sid:2;)
+        alert tcp any any -> any any (content:"help"; content:"you"; distance:1; within:3; content:"end"; distance:0; sid:3;)"#;
+    loader.file("test.rules", rules.as_bytes());
+    let set = loader.finish();
+    let file = [&b"Do help me.\n".repeat(4000)[..], b"help you to the end"].concat();
+    let mut site = Site::default();
+    let mut flow = flow(25, Some(App::Smtp), &mut site);
+    let mut desk = Desk { rules: &set, site: &mut site, now_ms: 0 };
+    flow.payload(WAY, &file, &mut desk);
+    flow.turn(WAY, &mut desk);
+    assert!(!flow.is_spent());
+    assert_eq!(sids(&set, &mut flow), [3]);
+}

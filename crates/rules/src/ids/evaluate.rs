@@ -119,15 +119,26 @@ pub(super) struct Run<'r> {
     /// Bytes that may be looked at.
     pub work: u64,
     pub variables: Vec<i64>,
+    /// A test that depends on no place of those before it has failed, so that no other place of theirs helps.
+    pub is_settled: bool,
 }
 
 impl Run<'_> {
     /// Whether all tests hold.
     pub fn holds(&mut self, tests: &[Test], view: &View<'_>) -> bool {
+        self.is_settled = false;
         self.from(tests, view, 0)
     }
 
     fn from(&mut self, tests: &[Test], view: &View<'_>, cursor: i64) -> bool {
+        let holds = self.try_from(tests, view, cursor);
+        if !holds && self.variables.is_empty() && !begin_at_end(tests) {
+            self.is_settled = true;
+        }
+        holds
+    }
+
+    fn try_from(&mut self, tests: &[Test], view: &View<'_>, cursor: i64) -> bool {
         let Some((test, rest)) = tests.split_first() else { return true };
         match test {
             Test::Content(content) => self.content(content, rest, view, cursor),
@@ -150,9 +161,10 @@ impl Run<'_> {
                 let start = if *is_relative { cursor } else { 0 };
                 let start = start.saturating_add(i64::try_from(*offset).unwrap_or(i64::MAX));
                 let decoded = view.from(start).map(|from| base64(from, *bytes)).unwrap_or_default();
-                !decoded.is_empty()
-                    && self.from(tests, &View::new(&decoded, 0, true), 0)
-                    && self.from(rest, view, cursor)
+                let has = !decoded.is_empty() && self.from(tests, &View::new(&decoded, 0, true), 0);
+                // The tests of what is decoded here know nothing of other places.
+                self.is_settled = false;
+                has && self.from(rest, view, cursor)
             }
             // What changes a set is done when all else holds.
             Test::Set { set, change } if matches!(change, SetChange::Set | SetChange::Unset) => {
@@ -219,7 +231,7 @@ impl Run<'_> {
             if self.from(rest, view, behind) {
                 return true;
             }
-            if !has_relative_next {
+            if !has_relative_next || self.is_settled {
                 return false;
             }
             start = at + 1;
@@ -289,7 +301,7 @@ impl Run<'_> {
             if self.from(rest, view, behind) {
                 return true;
             }
-            if !has_relative_next || found.start >= haystack.len() {
+            if !has_relative_next || self.is_settled || found.start >= haystack.len() {
                 return false;
             }
             place = found.start + 1;

@@ -478,6 +478,7 @@ impl Flow {
             fuel: Fuel::new(desk.rules.limits.expression_steps_max),
             work: left,
             variables: vec![0; rule.variables],
+            is_settled: false,
         };
         let holds = self.sections(rule, rule_number, direction, transaction, trial, &mut run);
         self.work.set(Some(run.work));
