@@ -166,3 +166,20 @@ fn a_test_that_depends_on_no_place_is_tried_once() {
     assert!(!flow.is_spent());
     assert_eq!(sids(&set, &mut flow), [3]);
 }
+
+#[test]
+fn a_short_text_that_a_rule_names_gives_way_to_a_long_one() {
+    let selector = |options: &str| {
+        let set = set(&format!("alert tcp any any -> any 25 ({options} sid:1;)"), &[]);
+        set.words(&set.rules()[0]).selector.map(|(_, text)| text)
+    };
+    let long = r#"content:"Content-Disposition"; content:"filename=";"#;
+    assert_eq!(
+        selector(&format!(r#"content:".zip"; nocase; fast_pattern; {long}"#)).as_deref(),
+        Some("Content-Disposition")
+    );
+    assert_eq!(selector(&format!(r#"content:"evil.zip"; fast_pattern; {long}"#)).as_deref(), Some("evil.zip"));
+    assert_eq!(selector(r#"content:".zip"; fast_pattern; content:"filename=";"#).as_deref(), Some(".zip"));
+    // Texts of one buffer are compared: those of another may stand in each flow.
+    assert_eq!(selector(&format!(r#"{long} file.data; content:"{{|5C|rt"; fast_pattern;"#)).as_deref(), Some("{\\rt"));
+}

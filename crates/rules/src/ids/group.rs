@@ -274,6 +274,21 @@ pub(super) fn text_of(content: &Content) -> &[u8] {
     content.fast_part.and_then(|(at, length)| content.bytes.get(at..at + length)).unwrap_or(&content.bytes)
 }
 
+/// Bytes of a text that is rarer than what a rule names for its search, where that has at most so many.
+const RARE_TEXT_BYTES_MIN: usize = 12;
+const SHORT_NAMED_TEXT_BYTES_MAX: usize = 5;
+
+/// The rank of a text among those of a rule, by its length and by whether the rule names it: `.zip` stands in many a text without an
+/// attachment. `short` is the buffer of a short text that the rule names.
+fn rank(buffer: Buffer, content: &Content, short: Option<Buffer>) -> u8 {
+    match (content.is_fast, text_of(content).len()) {
+        (true, length) if length > SHORT_NAMED_TEXT_BYTES_MAX => 3,
+        (false, RARE_TEXT_BYTES_MIN..) if short == Some(buffer) => 2,
+        (true, _) => 1,
+        (false, _) => 0,
+    }
+}
+
 /// Whether a content is long enough to select rules.
 fn is_telling(section: &Section, content: &Content) -> bool {
     let is_long =
@@ -281,7 +296,8 @@ fn is_telling(section: &Section, content: &Content) -> bool {
     text_of(content).len() >= if is_long { LONG_BUFFER_TEXT_BYTES_MIN } else { 2 }
 }
 
-/// The text that selects a rule: the one that it names, else the longest; those of a stream only where there is no other.
+/// The text that selects a rule: the one that it names unless that is short, else the longest; those of a stream only where there is no
+/// other.
 pub(super) fn choice(rule: &Rule) -> Option<(&Section, &Content)> {
     let contents = rule.sections.iter().flat_map(|section| {
         section.tests.iter().filter_map(move |test| match test {
@@ -289,7 +305,10 @@ pub(super) fn choice(rule: &Rule) -> Option<(&Section, &Content)> {
             _ => None,
         })
     });
-    contents
-        .filter(|(section, content)| is_telling(section, content) && !section.may_be_absent())
-        .max_by_key(|(section, content)| (content.is_fast, section.buffer != Buffer::Payload, content.bytes.len()))
+    let telling = contents.filter(|(section, content)| is_telling(section, content) && !section.may_be_absent());
+    let is_short = |content: &Content| content.is_fast && text_of(content).len() <= SHORT_NAMED_TEXT_BYTES_MAX;
+    let short = telling.clone().find(|(_, content)| is_short(content)).map(|(section, _)| section.buffer);
+    telling.max_by_key(|(section, content)| {
+        (rank(section.buffer, content, short), section.buffer != Buffer::Payload, content.bytes.len())
+    })
 }
