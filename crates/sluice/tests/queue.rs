@@ -287,6 +287,11 @@ fn nobody_relays_who_has_not_logged_in_and_nobody_sends_as_another() {
     wrong.talk(&format!("C: AUTH PLAIN {}\nS: 535 *", login.trim_end()));
     assert!(wrong.command("MAIL FROM:<ann@here.test>").starts_with("250"));
     assert!(wrong.command("RCPT TO:<u@good.test>").starts_with('5'), "who has failed to log in is a stranger");
+    let log = site.gateway.log();
+    let is_whole = |line: &str| {
+        ["login failed", "ann@here.test", "submission", "client=127.0.0.1"].iter().all(|part| line.contains(part))
+    };
+    assert!(log.lines().any(is_whole), "{log}");
 }
 
 #[test]

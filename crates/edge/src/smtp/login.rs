@@ -46,7 +46,7 @@ impl Session {
 
     async fn go_on(&mut self, mut exchange: Exchange, step: LogIn<'_>) {
         let has_given_up = matches!(step, LogIn::Response(b"*"));
-        let client = self.client.address;
+        let client = self.client.address.ip();
         match exchange.hop.log_in(step).await {
             Ok(reply) if reply.code == 334 && !has_given_up && exchange.rounds < ROUNDS_MAX => {
                 exchange.rounds += 1;

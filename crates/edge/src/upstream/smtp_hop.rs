@@ -181,6 +181,10 @@ impl SmtpHop {
         route.facts.learn(*hop.client.extensions());
         if hop.xclient && hop.client.extensions().xclient {
             hop.introduce(peer).await.map_err(Lost::reply)?;
+        } else if hop.client.extensions().xforward {
+            // Who guesses passwords is counted by address, and logged.
+            hop.client.xforward(&attributes(peer));
+            hop.reply(Asked::Xforward, COMMAND_WAIT).await.map_err(Lost::reply)?;
         }
         Ok(hop)
     }

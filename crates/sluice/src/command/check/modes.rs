@@ -42,6 +42,7 @@ pub(super) fn written(config: &Config) -> Vec<PathBuf> {
     if let Some(store) = &config.store {
         let volume = store.volume();
         all.extend([store.folder.clone(), volume.with_extension("audit"), volume]);
+        all.extend(store.maildrop.clone());
     }
     for bayes in config.spam.iter().flat_map(|spam| &spam.bayes) {
         all.extend([bayes.ledger.clone(), bayes.ledger.join(learned::FILE)]);
