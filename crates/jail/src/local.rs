@@ -59,7 +59,8 @@ impl Local {
 
 impl Inspector for Local {
     fn open(&self, context: Context) -> Box<dyn Inspecting> {
-        let mut loan = self.memory.clone().map(Loan::new);
+        let client = context.flow.client;
+        let mut loan = self.memory.clone().map(|memory| Loan::new(memory).of(client));
         let is_timed = context.wants.objects;
         let company = Company::of(context.flow.protocol);
         let scorer = self.desk.as_ref().map(|desk| desk.scorer().clone());

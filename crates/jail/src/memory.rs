@@ -4,13 +4,18 @@
 //! mails at once that want as much would be too much for any machine. So all inspections of the doors borrow from one
 //! [`Memory`] whatever they allocate, decompressors of other crates included. One that gets nothing ends without a verdict,
 //! which is a temporary refusal; the others go on.
+//!
+//! A client with several inspections has half of what one may hold for all of them, and leaves as much free as one may: the mails of
+//! some, which may never end, do not keep out the first mail of another.
 #![allow(unsafe_code, reason = "an allocator is unsafe to implement")]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::ptr::null_mut;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tikv_jemalloc_sys::mallctl;
 use tikv_jemallocator::Jemalloc;
@@ -82,17 +87,52 @@ pub struct Memory {
     share: usize,
     /// Where more can be had.
     account: Option<Account>,
+    /// Bytes that inspections hold of each client that has any.
+    by_client: Mutex<HashMap<IpAddr, usize>>,
 }
+
+/// Bits of an IPv6 address that make a client.
+const IPV6_PREFIX: u32 = 64;
+
+/// What other inspections of a client hold while one counts as its first.
+const LITTLE_BYTES: usize = 4 << 20;
 
 impl Memory {
     /// So many bytes, of which one inspection may hold a quarter.
     pub fn new(bytes: usize) -> Memory {
-        Memory { free: AtomicUsize::new(bytes), share: bytes / 4, account: None }
+        Memory::of(bytes, bytes / 4, None)
     }
 
     /// So many bytes and what can be had from an account, of which one inspection may hold this share.
     pub(crate) fn with_account(bytes: usize, share: usize, account: Account) -> Memory {
-        Memory { free: AtomicUsize::new(bytes), share, account: Some(account) }
+        Memory::of(bytes, share, Some(account))
+    }
+
+    fn of(bytes: usize, share: usize, account: Option<Account>) -> Memory {
+        Memory { free: AtomicUsize::new(bytes), share, account, by_client: Mutex::default() }
+    }
+
+    /// Whether an inspection of a client may hold so much, which holds so much now.
+    fn allows(&self, client: Option<IpAddr>, held: usize, wanted: usize) -> bool {
+        let Some(client) = client else { return wanted <= self.share };
+        let by_client = self.by_client.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = by_client.get(&client).copied().unwrap_or(0).saturating_sub(held);
+        if others <= LITTLE_BYTES.min(self.share) {
+            return wanted <= self.share;
+        }
+        let free = self.free_bytes() + self.account.as_ref().map_or(0, |account| account.free_bytes() as usize);
+        others + wanted <= self.share / 2 && free >= self.share + (wanted - held)
+    }
+
+    /// An inspection of a client holds so much instead of so much.
+    fn note(&self, client: Option<IpAddr>, before: usize, now: usize) {
+        let Some(client) = client else { return };
+        let mut by_client = self.by_client.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = by_client.entry(client).or_default();
+        *bytes = bytes.saturating_sub(before).saturating_add(now);
+        if *bytes == 0 {
+            by_client.remove(&client);
+        }
     }
 
     /// Takes so many bytes from the pool; returns whether there were enough.
@@ -130,6 +170,7 @@ impl Memory {
 #[derive(Debug)]
 pub(crate) struct Loan {
     memory: Arc<Memory>,
+    client: Option<IpAddr>,
     held: isize,
     borrowed: usize,
     refused: bool,
@@ -138,7 +179,17 @@ pub(crate) struct Loan {
 impl Loan {
     /// Nothing yet.
     pub fn new(memory: Arc<Memory>) -> Loan {
-        Loan { memory, held: 0, borrowed: 0, refused: false }
+        Loan { memory, client: None, held: 0, borrowed: 0, refused: false }
+    }
+
+    /// The same for an inspection of a client; one of this machine stands for many, and has no share of its own.
+    pub fn of(self, client: Option<IpAddr>) -> Loan {
+        let client = client.map(|address| address.to_canonical()).filter(|address| !address.is_loopback());
+        let client = client.map(|address| match address {
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !(u128::MAX >> IPV6_PREFIX)).into()),
+            address => address,
+        });
+        Loan { client, ..self }
     }
 
     /// Does some of the inspection's work, and borrows what that has allocated. Looks only afterwards, so the work should be
@@ -161,19 +212,25 @@ impl Loan {
         let wanted = usize::try_from(self.held).unwrap_or(0);
         let Some(more) = wanted.checked_sub(self.borrowed) else {
             self.memory.give_back(self.borrowed - wanted);
-            self.borrowed = wanted;
+            self.hold(wanted);
             return;
         };
-        match wanted <= self.memory.share && self.memory.take(more) {
-            true => self.borrowed = wanted,
+        match more == 0 || self.memory.allows(self.client, self.borrowed, wanted) && self.memory.take(more) {
+            true => self.hold(wanted),
             false => self.refused = true,
         }
+    }
+
+    fn hold(&mut self, bytes: usize) {
+        self.memory.note(self.client, self.borrowed, bytes);
+        self.borrowed = bytes;
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
         self.memory.give_back(self.borrowed);
+        self.hold(0);
     }
 }
 
@@ -196,6 +253,35 @@ mod tests {
         drop(loan);
         assert_eq!(memory.free_bytes(), 4_000);
         drop(held);
+    }
+
+    #[test]
+    fn the_inspections_of_a_client_leave_room_for_the_first_of_another() {
+        let memory = Arc::new(Memory::new(800 << 20));
+        let loan = |address: &str| Loan::new(memory.clone()).of(Some(address.parse().unwrap()));
+        let mut held = Vec::new();
+        let mut fill = |address: &str, most: usize| {
+            let mut count = 0;
+            for _ in 0..most {
+                let mut loan = loan(address);
+                let bytes = loan.work(|| vec![0_u8; 20 << 20]);
+                count += usize::from(!loan.is_refused());
+                held.push((loan, bytes));
+            }
+            count
+        };
+        let counts: Vec<usize> = (1..9).map(|number| fill(&format!("192.0.2.{number}"), 50)).collect();
+        assert_eq!(&counts[..5], &[5; 5], "half of a share each");
+        assert!(counts[6..].iter().all(|&count| count <= 1), "{counts:?}");
+        let mut whole = loan("2001:db8::1");
+        let bytes = whole.work(|| vec![0_u8; 60 << 20]);
+        assert!(!whole.is_refused());
+        let mut again = loan("2001:db8::2");
+        let more = again.work(|| vec![0_u8; 60 << 20]);
+        assert!(again.is_refused(), "of the same network");
+        drop((whole, again, bytes, more, held));
+        assert_eq!(memory.free_bytes(), 800 << 20);
+        assert!(memory.by_client.lock().unwrap().is_empty());
     }
 
     #[test]
