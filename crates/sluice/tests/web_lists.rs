@@ -87,5 +87,5 @@ fn requests_heads_and_pages_are_decided_on() {
         assert_eq!(answer.status(), "403", "{path}: {answer:?}");
     }
     let log = gateway.wait_for_log("points=70");
-    assert!(log.contains("categories=\"Games\""), "{log}");
+    assert!(log.contains("categories=\"Games\"") && log.contains(" reason="), "{log}");
 }

@@ -192,8 +192,10 @@ impl Subject {
         let page = verdict.and_then(|verdict| verdict.page.as_deref());
         let action = if outcome == Outcome::Passed { Action::Pass } else { Action::Reject };
         self.count(&runtime.metrics, action);
-        let told_alone = page.filter(|page| page.is_bad() && !page.blocks);
-        let told_alone = told_alone.and_then(|page| Some(self.course.as_ref()?.scored(page).detail));
+        let detail = |page: &PageScore| Some(self.course.as_ref()?.scored(page).detail);
+        let bad = page.filter(|page| page.is_bad());
+        let told_alone = bad.filter(|page| !page.blocks).and_then(detail);
+        let reason = bad.filter(|page| page.blocks).and_then(detail);
         tracing::info!(
             id = self.passage.id(),
             door = door.listener.protocol().name(),
@@ -208,6 +210,7 @@ impl Subject {
             found = verdict.map(journal::found),
             points = page.map(|page| page.points),
             categories = page.map(categories),
+            reason = reason.as_deref().map(trace::printable),
             would_block = told_alone.as_deref().map(trace::printable),
             streamed = self.has_begun && self.passage.is_streamed(),
             ms = self.passage.age().as_millis() as u64,
