@@ -99,7 +99,14 @@ impl Account {
     /// # Errors
     /// When one is not an address.
     pub fn set_aliases<'a>(&mut self, addresses: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
-        self.aliases = addresses.into_iter().map(checked).collect::<Result<_, _>>()?;
+        let mut aliases: Vec<String> = Vec::new();
+        for address in addresses {
+            let alias = checked(address)?;
+            if !aliases.contains(&alias) {
+                aliases.push(alias);
+            }
+        }
+        self.aliases = aliases;
         Ok(())
     }
 
@@ -114,6 +121,17 @@ impl Account {
         let settings: Vec<String> = settings.collect();
         let hash = if let Login::Hash(password) = &self.login { password.as_str() } else { "" };
         format!("{}:{hash}:{}", self.name, settings.join(" "))
+    }
+}
+
+/// A name or address in lower case, with its domain in ASCII (RFC 5890): mail comes to `xn--` names.
+pub fn in_ascii(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    match name.rsplit_once('@') {
+        Some((local, domain)) if !domain.is_ascii() => {
+            text::host::mapped(domain).map_or_else(|| name.clone(), |domain| format!("{local}@{domain}"))
+        }
+        _ => name,
     }
 }
 

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use crate::account::checked;
 use crate::elsewhere::{Away, Elsewhere};
 
-pub use crate::account::{Account, Login};
+pub use crate::account::{Account, Login, in_ascii};
 pub use crate::password::{hash, random_password};
 
 /// How long an edit waits for another.
@@ -159,8 +159,8 @@ impl Accounts {
     /// # Errors
     /// As [`Accounts::named`].
     pub async fn at_home(&self, address: &str, hostname: &str) -> Result<Vec<Recipient>, Away> {
-        let domain = address.rsplit_once('@').map(|(_, domain)| domain.to_ascii_lowercase());
         let directory = self.directory();
+        let domain = directory.known_as(address).rsplit_once('@').map(|(_, domain)| domain.to_owned());
         if domain.is_none_or(|domain| domain.eq_ignore_ascii_case(hostname) || directory.has_domain(&domain)) {
             return self.at(address, hostname).await;
         }
@@ -266,7 +266,14 @@ impl Directory {
 
     /// The account with this name.
     pub fn named(&self, name: &str) -> Option<&Arc<Account>> {
-        self.accounts.get(&name.to_ascii_lowercase())
+        self.accounts.get(&self.known_as(name))
+    }
+
+    /// A name or address as accounts have it: in lower case, with its domain in ASCII unless accounts have that otherwise.
+    fn known_as(&self, name: &str) -> String {
+        let plain = name.to_ascii_lowercase();
+        let is_known = plain.rsplit_once('@').is_none_or(|(_, domain)| self.domains.contains(domain));
+        if is_known { plain } else { in_ascii(&plain) }
     }
 
     /// All domains of addresses, in lower case.
@@ -281,7 +288,7 @@ impl Directory {
 
     /// Recipients that an address stands for, without catch-alls; empty if there are none.
     pub fn recipients(&self, address: &str) -> Vec<Recipient> {
-        let address = address.to_ascii_lowercase();
+        let address = self.known_as(address);
         let (local, domain) = match address.rsplit_once('@') {
             Some((local, domain)) => (local, Some(domain)),
             None => (address.as_str(), None),
@@ -304,8 +311,9 @@ impl Directory {
 
     /// Accounts that have `@domain` of the address as an alias.
     pub fn catch_all(&self, address: &str) -> Vec<Recipient> {
-        let at = address.rfind('@').and_then(|at| address.get(at..)).unwrap_or_default().to_ascii_lowercase();
-        let accounts = self.having(&at).into_iter();
+        let address = self.known_as(address);
+        let at = address.rfind('@').and_then(|at| address.get(at..)).unwrap_or_default();
+        let accounts = self.having(at).into_iter();
         accounts.map(|account| Recipient { account, detail: None }).collect()
     }
 
@@ -348,13 +356,19 @@ pub fn edit(
             let named = line.trim().split(':').next().unwrap_or_default().to_ascii_lowercase();
             named == name && !line.trim().starts_with('#')
         };
-        let found = before.lines().find(is_it).map(|line| Account::parse(line.trim()));
-        let account = change(found.transpose()?)?;
+        let found = before.lines().find(is_it).map(|line| Account::parse(line.trim())).transpose()?;
+        let known = found.as_ref().map(|account| account.aliases.clone()).unwrap_or_default();
+        let account = change(found)?;
         let mut lines: Vec<String> = before.lines().filter(|line| !is_it(line)).map(str::to_owned).collect();
-        lines.extend(account.map(|account| account.line()));
+        lines.extend(account.as_ref().map(Account::line));
         let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        Directory::parse(&text)?;
-        Ok(text)
+        let directory = Directory::parse(&text)?;
+        let new = account.iter().flat_map(|account| &account.aliases).filter(|alias| !known.contains(alias));
+        // Mail to it would go to its owner alone, and a second account could write in its name.
+        match new.filter(|alias| **alias != name).find(|alias| directory.accounts.contains_key(*alias)) {
+            Some(taken) => Err(format!("{taken} is the name of an account")),
+            None => Ok(text),
+        }
     })
 }
 
@@ -489,7 +503,8 @@ mod tests {
     #[test]
     fn an_address_is_its_accounts() {
         let directory = Directory::parse(
-            "# who\nTim@Example.org::quota=10 aliases=info@example.org,@example.net\nann::aliases=info@example.org\n",
+            "# who\nTim@Example.org::quota=10 aliases=info@example.org,@example.net\nann::aliases=info@example.org\n\
+             eve@xn--bcher-kva.example::aliases=@xn--grn-hoa.example\nold@\u{fc}ber.example::\n",
         )
         .unwrap();
         for (address, wanted) in [
@@ -506,6 +521,10 @@ mod tests {
             ("\"tim\"@example.org", "tim@example.org"),
             ("\"t\\im\"@example.org", "tim@example.org"),
             ("\"nobody\"@example.org", ""),
+            ("Eve@B\u{fc}cher.example", "eve@xn--bcher-kva.example"),
+            ("eve+x@xn--bcher-kva.example", "eve@xn--bcher-kva.example/x"),
+            ("anybody@gr\u{fc}n.example", "eve@xn--bcher-kva.example"),
+            ("old@\u{fc}ber.example", "old@\u{fc}ber.example"),
         ] {
             assert_eq!(names(&directory, address), wanted, "{address}");
         }
@@ -516,6 +535,23 @@ mod tests {
         for text in ["tim", "tim::x=1", "tim:secret:", "a b::", "tim::\ntim::", "::", "tim::quota=1G"] {
             assert!(Directory::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_alias_is_no_name_of_another_account() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = &folder.path().join("accounts");
+        fs::write(path, "ann@x.test::\nbob::\n").unwrap();
+        let with = |aliases: &'static [&'static str]| {
+            edit(path, "bob", |found| {
+                let mut account = found.unwrap();
+                account.set_aliases(aliases.iter().copied())?;
+                Ok(Some(account))
+            })
+        };
+        assert!(with(&["ann@x.test"]).is_err());
+        with(&["b@x.test", "B@x.test", "bob"]).unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), "ann@x.test::\nbob::aliases=b@x.test,bob\n");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use mailbox::accounts::{self, Account, Accounts};
+use mailbox::accounts::{self, Account, Accounts, in_ascii};
 use mailbox::app_passwords::DOORS;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,20 +51,36 @@ pub struct Settings {
 /// When the account is there and should not be, or the other way round; when a value is not one; when the file cannot be read or
 /// written.
 pub fn change(path: &Path, name: &str, change: &Change) -> io::Result<()> {
-    accounts::edit(path, name, |found| match (found, change) {
-        (Some(_), Change::Add { .. }) => Err(format!("{name} is there already")),
-        (None, Change::Add { .. }) => {
-            check_reached(name)?;
-            changed(Account::new(name)?, change)
-        }
-        (Some(account), _) => changed(account, change),
-        (None, _) => Err(format!("there is no account {name}")),
-    })
+    let edit = |name: &str| {
+        accounts::edit(path, name, |found| match (found, change) {
+            (Some(_), Change::Add { .. }) => Err(format!("{name} is there already")),
+            (None, Change::Add { .. }) => changed(Account::new(name)?, change),
+            (Some(account), _) => changed(account, change),
+            (None, _) => Err(format!("there is no account {name}")),
+        })
+    };
+    if let Change::Add { .. } = change {
+        return edit(&reached(name).map_err(io::Error::other)?);
+    }
+    match (edit(name), in_ascii(name)) {
+        // Accounts of earlier versions have their domains as they were typed.
+        (Err(_), ascii) if !name.is_ascii() => edit(&ascii),
+        (edited, _) => edited,
+    }
 }
 
-/// Refuses a name that no mail could be sent to: an account's name is its address, or what stands before the `@` (RFC 5321, section 4.5.3.1.1;
-/// RFC 6531).
-fn check_reached(name: &str) -> Result<(), String> {
+/// Other addresses of an account as mail comes to them; `@example.org` is all of a domain.
+fn all_reached(addresses: &[String]) -> Result<Vec<String>, String> {
+    let one = |address: &String| match address.strip_prefix('@') {
+        Some(domain) => values::domain(domain).map(|domain| format!("@{domain}")),
+        None => reached(address),
+    };
+    addresses.iter().map(one).collect()
+}
+
+/// A name as mail comes to it. One that no mail could be sent to is refused: an account's name is its address, or what stands before the `@`
+/// (RFC 5321, section 4.5.3.1.1; RFC 6531).
+fn reached(name: &str) -> Result<String, String> {
     const LOCAL_BYTES_MAX: usize = 64;
     let (local, domain) = name.rsplit_once('@').map_or((name, None), |(local, domain)| (local, Some(domain)));
     let is_atom_byte =
@@ -75,20 +91,23 @@ fn check_reached(name: &str) -> Result<(), String> {
             "no mail reaches {name:?}: a name has 1 to {LOCAL_BYTES_MAX} letters, digits, hyphens and single points before the @"
         ));
     }
-    domain.map_or(Ok(()), |domain| values::domain(domain).map(drop))
+    match domain {
+        None => Ok(local.to_owned()),
+        Some(domain) => values::domain(domain).map(|domain| format!("{local}@{domain}")),
+    }
 }
 
 fn changed(mut account: Account, change: &Change) -> Result<Option<Account>, String> {
     match change {
         Change::Add { password, quota_bytes, aliases } => {
             account.quota_bytes = *quota_bytes;
-            account.set_aliases(aliases.iter().map(String::as_str))?;
+            account.set_aliases(all_reached(aliases)?.iter().map(String::as_str))?;
             set_password(&mut account, password)?;
         }
         Change::Password(password) => set_password(&mut account, password)?,
         Change::Set(Settings { quota_bytes, aliases, is_disabled }) => {
             if let Some(aliases) = aliases {
-                account.set_aliases(aliases.iter().map(String::as_str))?;
+                account.set_aliases(all_reached(aliases)?.iter().map(String::as_str))?;
             }
             account.quota_bytes = quota_bytes.unwrap_or(account.quota_bytes);
             account.is_disabled = is_disabled.unwrap_or(account.is_disabled);
@@ -223,14 +242,23 @@ mod tests {
 
     #[test]
     fn a_name_that_no_mail_reaches_is_refused() {
-        for name in ["ann", "ann@example.org", "o'neil+x@mx.test", "j\u{f6}rg@b\u{fc}cher.example", &"a".repeat(64)] {
-            assert_eq!(check_reached(name), Ok(()), "{name}");
+        for (name, wanted) in [
+            ("ann", "ann"),
+            ("ann@example.org", "ann@example.org"),
+            ("o'neil+x@mx.test", "o'neil+x@mx.test"),
+            ("j\u{f6}rg@B\u{fc}cher.example", "j\u{f6}rg@xn--bcher-kva.example"),
+            (&"a".repeat(64), &"a".repeat(64)),
+        ] {
+            assert_eq!(reached(name).as_deref(), Ok(wanted), "{name}");
         }
         let long = "a".repeat(65);
-        for name in
-            ["", "x@", "@example.org", "a..b@example.org", ".a@example.org", "a.", "<i>@example.org", "a@-x", &long]
-        {
-            assert!(check_reached(name).is_err(), "{name}");
+        for name in [
+            "", "x@", "@example.org", "a..b@example.org", ".a@example.org", "a.", "<i>@example.org", "a@-x", "a@1.2.3.4", &long,
+        ] {
+            assert!(reached(name).is_err(), "{name}");
         }
+        let aliases = |one: &str| all_reached(&[one.into()]);
+        assert_eq!(aliases("@B\u{fc}cher.example"), Ok(vec!["@xn--bcher-kva.example".into()]));
+        assert!(aliases("a..b@example.org").is_err() && aliases("@10.0.0.1").is_err());
     }
 }
