@@ -41,6 +41,7 @@ pub use crate::outbox::{
 };
 pub use crate::relay::Patience;
 pub use handover::{Handover, Untaken, forget, hand_over};
+pub(crate) use local::is_here;
 pub use manage::{Action, Filter, act, rests_until, retry, select};
 pub use suppression::{forgive_all, suppress_all};
 
@@ -52,11 +53,8 @@ pub fn numbers(site: &Site) -> [usize; 4] {
     site.queue.numbers(seconds())
 }
 
-/// Sends what is due, until the server ends. Without a relay all of it waits.
+/// Sends what is due, until the server ends. Without a relay mail to accounts here is delivered, and all else waits.
 pub async fn run(site: Arc<Site>) {
-    if site.relay.is_none() {
-        return site.ended().await;
-    }
     if let Err(error) = site.store.transact(take_over).await {
         tracing::error!(%error, "mail of an earlier queue cannot be taken over");
     }
@@ -113,7 +111,9 @@ impl Sender<'_> {
         if job.is_some_and(|job| schedule.is_busy(job)) {
             return;
         }
-        let Some((entry, due)) = entry.and_then(|entry| Some((entry, entry.due(destination)?))) else {
+        let is_sent = self.site.relay.is_some() || self.site.is_home(destination);
+        let Some((entry, due)) = entry.filter(|_| is_sent).and_then(|entry| Some((entry, entry.due(destination)?)))
+        else {
             return job.into_iter().for_each(|job| schedule.remove(job));
         };
         let sender = hash(if entry.account.is_empty() { &entry.from } else { &entry.account });

@@ -297,11 +297,11 @@ fn malware_that_a_user_sends_goes_nowhere_and_is_told() {
 }
 
 #[test]
-fn without_a_relay_nothing_is_sent_and_a_draft_is_kept() {
+fn without_a_relay_mail_goes_to_users_of_this_server_alone() {
     let site = Site::start(false);
-    let ann = site.user("ann");
+    let (ann, bob) = (site.user("ann"), site.user("bob"));
     let token = ann.get("/write").token();
-    let form = |what: &str| format!("token={token}&from=ann%40mx.test&to=bob%40mx.test&subject=s&text=t&do={what}");
+    let form = |what: &str| format!("token={token}&from=ann%40mx.test&to=bob%40far.test&subject=s&text=t&do={what}");
     let refused = ann.post("/write", &form("send"));
     assert!(refused.status == 400 && refused.text().contains("nobody who sends mail"), "{}", refused.text());
     let wrong = ann.post("/write", &form("send").replace("ann%40", "bob%40"));
@@ -309,12 +309,15 @@ fn without_a_relay_nothing_is_sent_and_a_draft_is_kept() {
     let saved = ann.post("/write", &form("draft"));
     let draft = saved.field("location").to_owned();
     assert!(saved.status == 303 && draft.starts_with("/write?draft="), "{saved:?}");
-    assert!(ann.get(&draft).text().contains("value=\"bob@mx.test\""), "{}", ann.get(&draft).text());
+    assert!(ann.get(&draft).text().contains("value=\"bob@far.test\""), "{}", ann.get(&draft).text());
     // Another draft takes its place.
     let place = draft.strip_prefix("/write?draft=").unwrap().split('&').next().unwrap();
     let again = ann.post("/write", &format!("{}&draft={place}", form("draft")));
     assert_ne!(again.field("location"), draft);
-    assert_eq!(ann.get(&draft).text().matches("value=\"bob@mx.test\"").count(), 0);
+    assert_eq!(ann.get(&draft).text().matches("value=\"bob@far.test\"").count(), 0);
+    let sent = ann.post("/write", &form("send").replace("far.test", "mx.test"));
+    assert_eq!((sent.status, sent.field("location")), (303, "/?told=sent"), "{}", sent.text());
+    wait_for(|| bob.messages().pop(), "the mail of a user of this server");
 }
 
 #[test]

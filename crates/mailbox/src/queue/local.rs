@@ -1,6 +1,6 @@
 //! Mail that goes out to recipients who have accounts here: delivered at once, their scripts run, as if it had come in.
 //!
-//! Where the relay is the world ([`is_the_world`](crate::Relay::is_the_world)), and of mail that a door has inspected. All else goes to a next
+//! Where there is no relay, or the relay is the world ([`is_the_world`](crate::Relay::is_the_world)), and of mail that a door has inspected. All else goes to a next
 //! hop of somebody's first, which may be the door of this gateway, and has its own way back.
 
 use keep::content::Reader as _;
@@ -22,7 +22,7 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Delivers a mail to those of the recipients that have accounts here; none where nobody has. Of a domain that has accounts, others
 /// are unknown.
 pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recipient]) -> Option<Report> {
-    let is_the_world = site.relay.as_ref().is_some_and(|relay| relay.is_the_world());
+    let is_the_world = site.relay.as_ref().is_none_or(|relay| relay.is_the_world());
     let is_local = is_the_world || (entry.is_inspected && all_are_here(site, mine).await);
     if !is_local {
         return None;
@@ -49,11 +49,16 @@ pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recip
 /// Whether all of them have accounts here, as far as can be said now.
 async fn all_are_here(site: &Site, mine: &[Recipient]) -> bool {
     for recipient in mine {
-        if !site.accounts.at_home(&recipient.to, &site.hostname).await.is_ok_and(|found| !found.is_empty()) {
+        if !is_here(site, &recipient.to).await {
             return false;
         }
     }
     true
+}
+
+/// Whether an address is that of an account here, as far as can be said now.
+pub async fn is_here(site: &Site, address: &str) -> bool {
+    site.accounts.at_home(address, &site.hostname).await.is_ok_and(|found| !found.is_empty())
 }
 
 async fn deliver_to(

@@ -216,7 +216,7 @@ impl Host for Server<'_> {
     }
 
     fn send(&mut self, sender: Sender, sending: Sending) -> Result<(), Failure> {
-        if self.site.relay.is_none() {
+        if self.site.relay.is_none() && !self.wait(sending::stays(self.site, &sending.to)) {
             return Err(Failure::NoRelay);
         }
         let outcome = self.wait(sending::send(self.site, self.owners(), sender, sending));

@@ -12,6 +12,7 @@ use crate::digest::Digest;
 use crate::file::File;
 use crate::in_flight::Owner;
 use crate::outbox::{self, Entry, Recipient};
+use crate::queue;
 use crate::site::{Site, seconds};
 use crate::writer::Incoming;
 
@@ -90,6 +91,16 @@ pub(super) async fn submit(
         site.queue.wake.wake();
     }
     Ok(outcome)
+}
+
+/// Whether a mail needs no relay: all of its recipients have accounts here.
+pub(super) async fn stays(site: &Site, to: &[String]) -> bool {
+    for address in to {
+        if !queue::is_here(site, address).await {
+            return false;
+        }
+    }
+    true
 }
 
 /// Counts the recipients of a mail as those of a mail client are; an error if they are too many, at once or within an hour.

@@ -181,7 +181,7 @@ impl Host for Door<'_> {
     fn send(&mut self, sending: Sending) -> Result<(), Failure> {
         let Sending { from, to, content } = sending;
         let site = self.server.site;
-        if site.relay.is_none() {
+        if site.relay.is_none() && !self.server.wait(sending::stays(site, &to)) {
             return Err(Failure::NoRelay);
         }
         let (owners, name) = (self.server.owners(), self.account.name.clone());
