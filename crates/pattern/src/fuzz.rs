@@ -1,9 +1,11 @@
-//! Fuzz body: patterns, stream and cuts from one input.
+//! Fuzz bodies: patterns, stream and cuts from one input, and a filter and what is swept with it.
 
 use std::sync::Arc;
 
+use crate::filter::Filter;
 use crate::flat::{Aligned, Reader, Writer};
-use crate::shape::Shape;
+use crate::shape::{Shape, folded};
+use crate::sweep::{load, sweep};
 use crate::{Builder, ByteSet, Edge, Match, PartId, Path, Patterns, Piece, State, find_all};
 
 /// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell
@@ -45,6 +47,48 @@ pub fn fuzz_pattern(data: &[u8]) {
         let mut got: Vec<_> = of_part.map(|found| (found.start, found.end)).collect();
         got.sort_unstable();
         assert_eq!(got, find_all(&pieces, stream), "{pieces:?}");
+    }
+}
+
+/// Fuzz body: the first bytes describe a filter, the rest is swept. Every path must answer as the filter does, and beyond the last
+/// whole gram nothing.
+///
+/// # Panics
+/// If one does not.
+pub fn fuzz_sweep(data: &[u8]) {
+    let mut script = Script(data);
+    let sweeps: [Sweep; 8] = [
+        answers_agree::<8, 8>,
+        answers_agree::<8, 4>,
+        answers_agree::<6, 4>,
+        answers_agree::<4, 4>,
+        answers_agree::<8, 2>,
+        answers_agree::<4, 2>,
+        answers_agree::<4, 1>,
+        answers_agree::<2, 1>,
+    ];
+    let shape = usize::from(script.below(8));
+    let fold = if script.below(2) == 0 { 0 } else { Shape::ALL[shape].fold() };
+    let (salt, others, step) = (script.next(), 1_u64 << script.below(13), usize::from(script.next()) + 1);
+    let bytes = &script.0[..script.0.len().min(2048)];
+    sweeps[shape](bytes, fold, (salt, others, step));
+}
+
+/// A comparison of all paths for a shape.
+type Sweep = fn(&[u8], u64, (u8, u64, usize));
+
+/// With a filter of each `step`-th gram of the bytes, and others.
+fn answers_agree<const Q: usize, const S: usize>(bytes: &[u8], fold: u64, (salt, others, step): (u8, u64, usize)) {
+    let all = bytes.windows(Q).map(|gram| folded(load::<Q>(gram), fold));
+    let others = (1..others).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 8 * Q));
+    let grams: Vec<u64> = all.clone().step_by(step).chain(others).collect();
+    let filter = Filter::salted(&grams, u32::from(salt).wrapping_mul(0x0101_0101));
+    let wanted: Vec<bool> = all.step_by(S).map(|gram| filter.passes(gram)).collect();
+    for path in Path::available() {
+        let mut masks = [0xaa; 2048 / 8];
+        let masks = sweep::<Q, S>(path, &filter, fold, bytes, &mut masks);
+        let got = (0..masks.len() * 8).map(|number| masks[number / 8] >> (number % 8) & 1 == 1);
+        assert!(got.eq(wanted.iter().copied().chain([false; 8]).take(masks.len() * 8)), "{path:?} Q{Q}S{S} {fold:x}");
     }
 }
 

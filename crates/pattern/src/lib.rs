@@ -64,7 +64,7 @@ pub mod words;
 pub use anchor::Spread;
 pub use builder::{Builder, Refusal};
 pub use found::{Found, Match};
-pub use fuzz::fuzz_pattern;
+pub use fuzz::{fuzz_pattern, fuzz_sweep};
 pub use naive::find_all;
 pub use patterns::Patterns;
 pub use piece::{ByteSet, Edge, PartId, Piece};

@@ -19,6 +19,11 @@ fn pattern_seeds() {
 }
 
 #[test]
+fn sweep_seeds() {
+    replay("pattern_sweep", pattern::fuzz_sweep);
+}
+
+#[test]
 fn expression_seeds() {
     replay("pattern_expression", pattern::expression::fuzz_expression);
 }
