@@ -1,4 +1,4 @@
-//! A blocked Bloom filter over q-grams: each gram sets three bits of one 32-bit word.
+//! A blocked Bloom filter over q-grams: each gram sets two bits of one 32-bit word.
 //!
 //! It is made of operations that every machine has in lanes of 32 bits (multiply, shift, compare), so that one table
 //! serves the portable sweep and the vector ones.
@@ -18,10 +18,10 @@ const WORDS_MIN: usize = 1 << 11;
 /// The most words: 1 GB.
 const WORDS_MAX: usize = 1 << 28;
 
-/// Odd multipliers: for which word by the low and the high half of a gram, for which bits by the same.
-pub(crate) const FACTORS: [u32; 4] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d, 0x27d4_eb2f];
-/// By how much the product for the bits is shifted so that its low five bits number a bit, three times over.
-pub(crate) const BIT_SHIFTS: [u32; 3] = [27, 22, 17];
+/// Odd multipliers: of the low and of the high half of a gram, and of the sum of both for its bits.
+pub(crate) const FACTORS: [u32; 3] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d];
+/// By how much the product for the bits is shifted so that its low five bits number a bit from the highest on, twice over.
+pub(crate) const BIT_SHIFTS: [u32; 2] = [27, 22];
 
 /// So many salts are tried, multiples of this.
 const SALTS: u32 = 16;
@@ -123,16 +123,14 @@ fn shift(words: &[u32]) -> u32 {
     32 - words.len().trailing_zeros()
 }
 
-/// Word of a gram, and its bits. The high bits of each sum of products depend on the whole gram.
+/// Word of a gram, and its bits. The high bits of the sum depend on the whole gram.
 #[inline(always)]
 fn look(gram: u64, shift: u32, salt: u32) -> (usize, u32) {
     let (low, high) = (gram as u32, (gram >> 32) as u32);
-    let mix =
-        |low_factor: u32, high_factor: u32| low.wrapping_mul(low_factor).wrapping_add(high.wrapping_mul(high_factor));
-    let place = mix(FACTORS[0], FACTORS[1]) >> shift;
-    let number = mix(FACTORS[2], FACTORS[3]).wrapping_add(salt);
-    let bits = BIT_SHIFTS.iter().fold(0, |bits, shift| bits | 1 << (number >> shift & 31));
-    (place as usize, bits)
+    let sum = low.wrapping_mul(FACTORS[0]).wrapping_add(high.wrapping_mul(FACTORS[1]));
+    let number = sum.wrapping_mul(FACTORS[2]).wrapping_add(salt);
+    let bits = BIT_SHIFTS.iter().fold(0, |bits, shift| bits | 1 << 31 >> (number >> shift & 31));
+    ((sum >> shift) as usize, bits)
 }
 
 #[cfg(test)]

@@ -26,11 +26,11 @@ trait Vector: Copy {
     fn or(self, other: Self) -> Self;
     fn shift_right(self, bits: u32) -> Self;
 
-    /// Two to the power of each number, which is below 32.
-    fn powers(self) -> Self;
+    /// Each number shifted to the left by another, which is below 32.
+    fn shift_left(self, bits: Self) -> Self;
 
-    /// Equal lanes: a bit for each, the lowest for the first.
-    fn equals(self, other: Self) -> u16;
+    /// The highest bit of each number that was made of [`grams`](Vector::grams): the lowest is that of the first gram.
+    fn signs<const Q: usize, const S: usize>(self) -> u16;
 
     /// The words at these places.
     ///
@@ -41,8 +41,8 @@ trait Vector: Copy {
     /// How many bytes [`grams`](Vector::grams) reads.
     fn span<const Q: usize, const S: usize>() -> usize;
 
-    /// The `Q` bytes at each of the first multiples of `S`, a lane each: the low and the high halves. Of short grams there is
-    /// no high half.
+    /// The `Q` bytes at each of the first multiples of `S`, a lane each, in an order that [`signs`](Vector::signs) knows: the
+    /// low and the high halves. Of short grams there is no high half.
     fn grams<const Q: usize, const S: usize>(bytes: &[u8]) -> (Self, Option<Self>);
 }
 
@@ -107,20 +107,20 @@ struct Tester<'a, V> {
     shift: u32,
     fold_low: V,
     fold_high: V,
-    factors: [V; 4],
+    factors: [V; 3],
     salt: V,
 }
 
 impl<'a, V: Vector> Tester<'a, V> {
     #[inline(always)]
     fn new(filter: &'a Filter, fold: u64) -> Tester<'a, V> {
-        let [low_place, high_place, low_bits, high_bits] = FACTORS;
+        let [low, high, bits] = FACTORS;
         Tester {
             words: filter.words(),
             shift: filter.shift(),
             fold_low: V::all(fold as u32),
             fold_high: V::all((fold >> 32) as u32),
-            factors: [V::all(low_place), V::all(high_place), V::all(low_bits), V::all(high_bits)],
+            factors: [V::all(low), V::all(high), V::all(bits)],
             salt: V::all(filter.salt()),
         }
     }
@@ -130,32 +130,30 @@ impl<'a, V: Vector> Tester<'a, V> {
     fn walk<const Q: usize, const S: usize, const FOLDS: bool>(&self, bytes: &[u8], masks: &mut [u8]) {
         for (group, mask) in masks.chunks_exact_mut(V::LANES / 8).enumerate() {
             let bytes = &bytes[group * V::LANES * S..][..V::span::<Q, S>()];
-            let passes = self.passes::<FOLDS>(V::grams::<Q, S>(bytes));
+            let passes = self.passes::<FOLDS>(V::grams::<Q, S>(bytes)).signs::<Q, S>();
             mask.copy_from_slice(&passes.to_le_bytes()[..V::LANES / 8]);
         }
     }
 
-    /// [`Filter::passes`] for the grams of all lanes, folded if `FOLDS`.
+    /// [`Filter::passes`] for the grams of all lanes, folded if `FOLDS`: the highest bit of each.
     #[inline(always)]
-    fn passes<const FOLDS: bool>(&self, (low, high): (V, Option<V>)) -> u16 {
+    fn passes<const FOLDS: bool>(&self, (low, high): (V, Option<V>)) -> V {
         let low = if FOLDS { low.or(low.and(self.fold_low).shift_right(1)) } else { low };
-        let mut place = low.multiply(self.factors[0]);
-        let mut number = low.multiply(self.factors[2]).add(self.salt);
+        let mut sum = low.multiply(self.factors[0]);
         if let Some(high) = high {
             let high = if FOLDS { high.or(high.and(self.fold_high).shift_right(1)) } else { high };
-            place = place.add(high.multiply(self.factors[1]));
-            number = number.add(high.multiply(self.factors[3]));
+            sum = sum.add(high.multiply(self.factors[1]));
         }
+        let number = sum.multiply(self.factors[2]).add(self.salt);
         // SAFETY: a place has been shifted until it has no more bits than the number of words, a power of two.
-        let words = unsafe { place.shift_right(self.shift).fetch(self.words) };
-        let [first, second, third] = BIT_SHIFTS;
-        let bits = bit::<V>(number, first).or(bit(number, second)).or(bit(number, third));
-        words.and(bits).equals(bits)
+        let words = unsafe { sum.shift_right(self.shift).fetch(self.words) };
+        let [first, second] = BIT_SHIFTS;
+        lifted(words, number, first).and(lifted(words, number, second))
     }
 }
 
-/// The bit that five of the bits of each number name, from `shift` on.
+/// Each word shifted to the left until the bit is the highest that five of the bits of its number name, from `shift` on.
 #[inline(always)]
-fn bit<V: Vector>(number: V, shift: u32) -> V {
-    number.shift_right(shift).and(V::all(31)).powers()
+fn lifted<V: Vector>(words: V, number: V, shift: u32) -> V {
+    words.shift_left(number.shift_right(shift).and(V::all(31)))
 }

@@ -40,20 +40,27 @@ impl Vector for Eight {
         Eight(unsafe { _mm256_srl_epi32(self.0, _mm_cvtsi32_si128(bits.cast_signed())) })
     }
     #[inline(always)]
-    fn powers(self) -> Eight {
-        Eight(unsafe { _mm256_sllv_epi32(_mm256_set1_epi32(1), self.0) })
+    fn shift_left(self, bits: Eight) -> Eight {
+        Eight(unsafe { _mm256_sllv_epi32(self.0, bits.0) })
     }
     #[inline(always)]
-    fn equals(self, other: Eight) -> u16 {
-        let equal = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(self.0, other.0))) };
-        equal as u16
+    fn signs<const Q: usize, const S: usize>(self) -> u16 {
+        // Quarters that were sorted are put in order.
+        let sorted = unsafe {
+            match (Q, S) {
+                (8, 8) => _mm256_permute4x64_epi64::<0b11_01_10_00>(self.0),
+                _ => self.0,
+            }
+        };
+        (unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(sorted)) }) as u16
     }
     #[inline(always)]
     unsafe fn fetch(self, words: &[u32]) -> Eight {
-        // SAFETY: both are 32 bytes, of which any are valid.
-        let [a, b, c, d] = unsafe { &std::mem::transmute::<__m256i, [[u32; 2]; 4]>(self.0) };
         // SAFETY: the caller has seen to it.
         unsafe {
+            let (first, second) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
+            let (a, b) = (_mm_cvtsi128_si64(first), _mm_extract_epi64::<1>(first));
+            let (c, d) = (_mm_cvtsi128_si64(second), _mm_extract_epi64::<1>(second));
             let low = _mm256_blend_epi32::<0b1100>(two(words, a), two(words, b));
             let high = _mm256_blend_epi32::<0b1100_0000>(two(words, c), two(words, d));
             Eight(_mm256_blend_epi32::<0b1111_0000>(low, high))
@@ -89,15 +96,14 @@ impl Vector for Eight {
     }
 }
 
-/// The numbers at even and at odd places of two vectors.
+/// The numbers at even and at odd places of two vectors: within each half first two of the one, then two of the other.
 #[inline(always)]
 fn sort(first: Eight, second: Eight) -> (Eight, Eight) {
     unsafe {
         let (first, second) = (_mm256_castsi256_ps(first.0), _mm256_castsi256_ps(second.0));
-        let even = _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(first, second));
-        let odd = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(first, second));
-        // The shuffle works within halves of a vector; this puts their quarters in order.
-        (Eight(_mm256_permute4x64_epi64::<0b11_01_10_00>(even)), Eight(_mm256_permute4x64_epi64::<0b11_01_10_00>(odd)))
+        let even = _mm256_shuffle_ps::<0b10_00_10_00>(first, second);
+        let odd = _mm256_shuffle_ps::<0b11_01_11_01>(first, second);
+        (Eight(_mm256_castps_si256(even)), Eight(_mm256_castps_si256(odd)))
     }
 }
 
@@ -138,26 +144,25 @@ fn load_half(bytes: &[u8]) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
-/// The words at two places, by turns in all lanes. The compiler would take the places out of their vector, and put the words
-/// into another, by shuffles, which most processors do one at a time; loads and blends they do two or three at a time.
+/// The words at two places, a half of the number each, by turns in all lanes. The compiler would put words into their vector by
+/// shuffles, which most processors do one at a time; loads and blends they do two or three at a time.
 ///
 /// # Safety
 /// Both places are below the number of words.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn two(words: &[u32], places: &[u32; 2]) -> __m256i {
+unsafe fn two(words: &[u32], places: i64) -> __m256i {
+    let places = places.cast_unsigned();
     let (first, second): (__m256i, __m256i);
     // SAFETY: the caller has seen to it that there are such words; nothing is written.
     unsafe {
         std::arch::asm!(
-            "mov {place:e}, dword ptr [{places}]",
-            "vpbroadcastd {first}, dword ptr [{words} + 4 * {place}]",
-            "mov {place:e}, dword ptr [{places} + 4]",
-            "vpbroadcastd {second}, dword ptr [{words} + 4 * {place}]",
-            places = in(reg) places,
+            "vpbroadcastd {first}, dword ptr [{words} + 4 * {first_place}]",
+            "vpbroadcastd {second}, dword ptr [{words} + 4 * {second_place}]",
+            first_place = in(reg) places & u64::from(u32::MAX),
+            second_place = in(reg) places >> 32,
             words = in(reg) words.as_ptr(),
-            place = out(reg) _,
-            first = lateout(ymm_reg) first,
+            first = out(ymm_reg) first,
             second = lateout(ymm_reg) second,
             options(pure, readonly, nostack, preserves_flags),
         );

@@ -40,12 +40,12 @@ impl<const GATHERS: bool> Vector for Sixteen<GATHERS> {
         Self(unsafe { _mm512_srl_epi32(self.0, _mm_cvtsi32_si128(bits.cast_signed())) })
     }
     #[inline(always)]
-    fn powers(self) -> Self {
-        Self(unsafe { _mm512_sllv_epi32(_mm512_set1_epi32(1), self.0) })
+    fn shift_left(self, bits: Self) -> Self {
+        Self(unsafe { _mm512_sllv_epi32(self.0, bits.0) })
     }
     #[inline(always)]
-    fn equals(self, other: Self) -> u16 {
-        unsafe { _mm512_cmpeq_epi32_mask(self.0, other.0) }
+    fn signs<const Q: usize, const S: usize>(self) -> u16 {
+        unsafe { _mm512_cmplt_epi32_mask(self.0, _mm512_setzero_si512()) }
     }
     #[inline(always)]
     unsafe fn fetch(self, words: &[u32]) -> Self {

@@ -52,12 +52,12 @@ impl Vector for Sixteen {
         self.each(|numbers| unsafe { vshlq_u32(numbers, vdupq_n_s32(-bits.cast_signed())) })
     }
     #[inline(always)]
-    fn powers(self) -> Sixteen {
-        self.each(|numbers| unsafe { vshlq_u32(vdupq_n_u32(1), vreinterpretq_s32_u32(numbers)) })
+    fn shift_left(self, bits: Sixteen) -> Sixteen {
+        self.both(bits, |numbers, bits| unsafe { vshlq_u32(numbers, vreinterpretq_s32_u32(bits)) })
     }
     #[inline(always)]
-    fn equals(self, other: Sixteen) -> u16 {
-        let Sixteen([a, b, c, d]) = self.both(other, |one, other| unsafe { vceqq_u32(one, other) });
+    fn signs<const Q: usize, const S: usize>(self) -> u16 {
+        let Sixteen([a, b, c, d]) = self.each(|numbers| unsafe { vcltzq_s32(vreinterpretq_s32_u32(numbers)) });
         // SAFETY: both are 16 bytes, of which any are valid.
         let first = unsafe { std::mem::transmute::<[u32; 4], uint32x4_t>([1, 2, 4, 8]) };
         unsafe {
