@@ -9,8 +9,9 @@
 //! * **Aligned sampling** ([`tier`](self)). Of each part one window of `q + s - 1` fixed bytes is registered in all
 //!   `s` phases, and only every `s`-th absolute offset of the stream is looked at: whatever the alignment, exactly one
 //!   registered q-gram meets a sampled offset. Long parts cost one look in eight bytes.
-//! * **A blocked Bloom filter** says "no" to nearly all looks in one cache line; **tagged buckets** of one cache line
-//!   say "no" to nearly all of the rest. Buckets are chained: nothing is dropped.
+//! * **A blocked Bloom filter** says "no" to nearly all looks in one cache line; **a second one**, of grams with what stands
+//!   beside them, to most grams that do occur in ordinary content, in another; **tagged slots** to nearly all of the rest.
+//!   Nothing is dropped.
 //! * **Rare anchors**: the window is chosen by a model of byte pairs in ordinary content.
 //! * **Verification where it lies**: a part is verified from its start, which a short history makes reachable, to the
 //!   end of what has arrived; the rest of it is parked and resumed with the next segment.
@@ -59,6 +60,7 @@ mod tier;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vector;
 mod verify;
+mod wider;
 pub mod words;
 
 pub use anchor::Spread;

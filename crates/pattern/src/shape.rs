@@ -56,6 +56,11 @@ impl Shape {
         }
     }
 
+    /// How many bytes of a window are before a q-gram or behind it, whatever the phase.
+    pub(crate) const fn beside(self) -> usize {
+        self.s() / 2
+    }
+
     /// How many offsets of a kilobyte are looked at.
     pub(crate) const fn looks(self) -> f32 {
         1024.0 / self.s() as f32

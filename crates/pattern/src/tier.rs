@@ -1,7 +1,8 @@
 //! A tier: one filter and one table for all parts whose anchors are of one shape.
 //!
-//! A stretch of the stream is swept first ([`sweep`]); only then are the few grams that passed looked up, and only then
-//! what is registered for them, each in a loop of its own whose cache misses overlap.
+//! A stretch of the stream is swept first ([`sweep`]); only then are the few grams that passed sifted by what stands beside them
+//! ([`wider`](crate::wider)), those that are left looked up, and only then what is registered for them, each in a loop of its own
+//! whose cache misses overlap.
 
 use std::io;
 
@@ -15,6 +16,7 @@ use crate::flat::{Reader, Unfit, Writer};
 use crate::shape::{FOLD, Shape, WINDOW_BYTES_MAX, folded};
 use crate::state::HISTORY;
 use crate::sweep::{self, Path, sweep};
+use crate::wider::{Side, Wider};
 
 /// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
 pub(crate) const CHUNK: usize = 8192;
@@ -30,11 +32,15 @@ pub(crate) struct Tier {
     fold: u64,
     filter: Filter,
     in_base64: InBase64,
+    wider: Wider,
     buckets: Buckets,
     /// Searched for instead, if there are so few.
     few: Option<Few>,
     pub(crate) path: Path,
 }
+
+/// A [`Tier::sift`] of a shape.
+type Sift = fn(&Tier, &[u8], &mut [u32]) -> usize;
 
 /// How a stretch is searched whose bytes are all of the [alphabet] of Base64.
 #[derive(Debug, Clone)]
@@ -88,6 +94,7 @@ impl Tier {
             fold,
             filter: Filter::new(&grams, &rows),
             in_base64: InBase64::new(shape, anchors, &grams, caseless),
+            wider: Wider::new(if shape.beside() > 0 { grams.len() } else { 0 }, sides(shape, fold, anchors)),
             buckets: Buckets::new(entries),
             few,
             path: Path::best(),
@@ -100,6 +107,7 @@ impl Tier {
         Few::store(self.few.as_ref(), writer)?;
         self.filter.store(writer)?;
         self.in_base64.store(writer)?;
+        self.wider.store(writer)?;
         self.buckets.store(writer)
     }
 
@@ -117,6 +125,7 @@ impl Tier {
             few: Few::load(reader, shape.window(), FEW_MAX, all)?,
             filter: Filter::load(reader)?,
             in_base64: InBase64::load(reader, shape, all)?,
+            wider: Wider::load(reader)?,
             buckets: Buckets::load(reader, all)?,
             path: Path::best(),
         })
@@ -124,12 +133,13 @@ impl Tier {
 
     /// The shape and the size of the tables.
     pub(crate) fn describe(&self) -> String {
-        format!("{:?}: filter {} B, table {} B", self.shape, self.filter.bytes(), self.buckets.bytes())
+        let Tier { shape, filter, wider, buckets, .. } = self;
+        format!("{shape:?}: filters {} B and {} B, table {} B", filter.bytes(), wider.bytes(), buckets.bytes())
     }
 
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.filter.bytes() + self.in_base64.bytes() + self.buckets.bytes()
+        self.filter.bytes() + self.in_base64.bytes() + self.wider.bytes() + self.buckets.bytes()
     }
 
     /// Calls `hit` with the place in `bytes` and the value of each anchor whose q-gram stands at a sampled offset and
@@ -169,16 +179,63 @@ impl Tier {
             while answers != 0 {
                 let at = first + (block * 64 + answers.trailing_zeros() as usize) * s;
                 answers &= answers - 1;
-                self.buckets.prefetch(self.hash(bytes, at));
+                self.wider.prefetch(self.hash(bytes, at));
                 passed[count] = at as u32;
                 count += 1;
             }
             if count > TOGETHER - 64 {
-                self.look_up(bytes, &passed[..count], &mut probes.registered, budget, &coming, hit);
+                self.look_up(bytes, &mut passed[..count], &mut probes.registered, budget, &coming, hit);
                 count = 0;
             }
         }
-        self.look_up(bytes, &passed[..count], &mut probes.registered, budget, &coming, hit);
+        self.look_up(bytes, &mut passed[..count], &mut probes.registered, budget, &coming, hit);
+    }
+
+    /// The [`Tier::sift`] of this tier.
+    fn sifter(&self) -> Sift {
+        match (self.shape, self.fold) {
+            (Shape::Q8S8, 0) => Tier::sift::<8, 8, false>,
+            (Shape::Q8S8, _) => Tier::sift::<8, 8, true>,
+            (Shape::Q8S4, 0) => Tier::sift::<8, 4, false>,
+            (Shape::Q8S4, _) => Tier::sift::<8, 4, true>,
+            (Shape::Q6S4, 0) => Tier::sift::<6, 4, false>,
+            (Shape::Q6S4, _) => Tier::sift::<6, 4, true>,
+            (Shape::Q4S4, 0) => Tier::sift::<4, 4, false>,
+            (Shape::Q4S4, _) => Tier::sift::<4, 4, true>,
+            (Shape::Q8S2, 0) => Tier::sift::<8, 2, false>,
+            (Shape::Q8S2, _) => Tier::sift::<8, 2, true>,
+            (Shape::Q4S2, 0) => Tier::sift::<4, 2, false>,
+            (Shape::Q4S2, _) => Tier::sift::<4, 2, true>,
+            (Shape::Q4S1, _) => Tier::sift::<4, 1, true>,
+            (Shape::Q2S1, _) => Tier::sift::<2, 1, true>,
+        }
+    }
+
+    /// Moves the places to the front whose grams may stand with what is beside them; how many they are. Moving is no branch, so
+    /// that what many need from memory comes at once.
+    fn sift<const Q: usize, const S: usize, const FOLDS: bool>(&self, bytes: &[u8], passed: &mut [u32]) -> usize {
+        let mut kept = 0;
+        for number in 0..passed.len() {
+            let at = passed[number];
+            let around = bytes.get((at as usize).wrapping_sub(4)..).and_then(|bytes| bytes.first_chunk::<16>());
+            let may_stand = S == 1 || around.is_none_or(|around| self.may_stand_beside::<Q, S, FOLDS>(around));
+            passed[kept] = at;
+            kept += usize::from(may_stand);
+        }
+        kept
+    }
+
+    /// Whether the gram behind the first four of these bytes is one of ours with the bytes before or behind it.
+    #[inline(always)]
+    fn may_stand_beside<const Q: usize, const S: usize, const FOLDS: bool>(&self, around: &[u8; 16]) -> bool {
+        let (all, bits) = (u128::from_le_bytes(*around), 4 * S as u32);
+        let (before, behind) = (all as u32 >> (32 - bits), (all >> (32 + 8 * Q)) as u32 & (u32::MAX >> (32 - bits)));
+        let gram = (all >> 32) as u64 & (u64::MAX >> (64 - 8 * Q));
+        if FOLDS {
+            let [before, behind] = [before, behind].map(|bytes| folded(bytes.into(), FOLD) as u32);
+            return self.wider.has(hash(folded(gram, self.fold)), before, behind);
+        }
+        self.wider.has(hash(gram), before, behind)
     }
 
     /// The hash of the gram at `at`.
@@ -208,16 +265,21 @@ impl Tier {
         sweep(self.path, filter, self.fold, bytes, masks)
     }
 
-    /// Looks up the grams that passed.
+    /// Looks up those of the grams that passed which may stand with what is beside them.
     fn look_up(
         &self,
         bytes: &[u8],
-        passed: &[u32],
+        passed: &mut [u32],
         registered: &mut Vec<(u32, u32)>,
         budget: &Budget,
         coming: &impl Fn(u32),
         hit: &mut impl FnMut(usize, u32),
     ) {
+        let kept = self.sifter()(self, bytes, passed);
+        let passed = &passed[..kept];
+        for &at in passed {
+            self.buckets.prefetch(self.hash(bytes, at as usize));
+        }
         for &at in passed {
             self.buckets.prefetch_slots(self.hash(bytes, at as usize));
         }
@@ -302,6 +364,24 @@ impl InBase64 {
     }
 }
 
+/// The hashes of the grams of all windows, with what is beside each; nothing for a shape without.
+fn sides(shape: Shape, fold: u64, anchors: &[(&Anchor, u32)]) -> impl Iterator<Item = (u64, Side)> {
+    anchors.iter().filter(move |_| shape.beside() > 0).flat_map(move |(anchor, _)| {
+        let grams = anchor.window().windows(shape.q()).enumerate();
+        grams.map(move |(phase, gram)| (hash(folded(load(gram), fold)), side(shape, fold, anchor.window(), phase)))
+    })
+}
+
+/// What the window of an anchor has beside its gram of a phase: before it if there is enough, else behind it.
+fn side(shape: Shape, fold: u64, window: &[u8], phase: usize) -> Side {
+    let (beside, fold) = (shape.beside(), if fold == 0 { 0 } else { FOLD });
+    let number = |bytes: &[u8]| folded(load(bytes), fold) as u32;
+    match phase.checked_sub(beside) {
+        Some(start) => Side::Before(number(&window[start..phase])),
+        None => Side::Behind(number(&window[phase + shape.q()..][..beside])),
+    }
+}
+
 /// Stands for the window of a shape at the start of these bytes.
 #[inline]
 fn check(shape: Shape, fold: u64, bytes: &[u8; WINDOW_BYTES_MAX]) -> u8 {
@@ -333,6 +413,30 @@ fn hash(gram: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::{Builder, Piece, State};
+
+    #[test]
+    fn grams_beside_other_bytes_are_not_looked_up() {
+        for (shape, text) in
+            [(Shape::Q8S8, &b"fifteen-bytes-x"[..]), (Shape::Q6S4, b"nine-here"), (Shape::Q8S2, b"nine-here")]
+        {
+            let mut builder = Builder::new();
+            builder.add(&Piece::bytes(text)).expect("it has an anchor");
+            let patterns = builder.build_of(shape);
+            // The gram that is registered with what is before it, and other bytes there.
+            let at = shape.beside();
+            let gram = &text[at..at + shape.q()];
+            let mut stream = Vec::new();
+            for _ in 0..500 {
+                stream.extend_from_slice(gram);
+                stream.resize(stream.len().next_multiple_of(8), b'.');
+            }
+            let mut state = State::new();
+            patterns.scan(&mut state, &stream, &mut |found| panic!("{found:?}"));
+            assert!(state.work() < 10, "{shape:?}: {} lookups", state.work());
+        }
+    }
 
     #[test]
     fn a_window_is_told_from_its_neighbours() {

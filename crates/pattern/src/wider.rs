@@ -1,0 +1,118 @@
+//! A filter over grams and what stands beside them: what of the grams that passed the first filter is looked up.
+//!
+//! An anchor's window has as many bytes as half the distance between offsets at least before its gram, or behind it. A gram with
+//! these is rarer than the gram alone, and a filter of them is smaller than the table. Both sides of a gram are in one cache line.
+
+use std::io;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::flat::{Flat, Reader, Unfit, Writer};
+use crate::sweep::prefetch;
+
+/// Up to so many grams are sparse.
+const SPARSE_MAX: usize = 1 << 16;
+/// Grams of one line, on average: 16 bits for each, and 8.
+const SPARSE: usize = 32;
+const DENSE: usize = 64;
+
+/// A cache line.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u32; 16]);
+
+/// The bytes before a gram, or behind it, and which of both.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Side {
+    Before(u32),
+    Behind(u32),
+}
+
+/// A set of grams with a side, that never denies a member.
+#[derive(Debug, Clone)]
+pub(crate) struct Wider(Flat<Line>);
+
+impl Wider {
+    /// The set of these, about so many, each with the hash of its gram.
+    pub(crate) fn new(about: usize, grams: impl Iterator<Item = (u64, Side)>) -> Wider {
+        let each = if about <= SPARSE_MAX { SPARSE } else { DENSE };
+        let mut lines = vec![Line([0; 16]); about / each + 1];
+        let count = lines.len();
+        for (hash, side) in grams {
+            let (word, bits) = look(hash, side);
+            lines[line(count, hash)].0[word] |= bits;
+        }
+        Wider(lines.into())
+    }
+
+    pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        writer.array(&self.0)
+    }
+
+    pub(crate) fn load(reader: &mut Reader) -> Result<Wider, Unfit> {
+        let lines: Flat<Line> = reader.array()?;
+        let fits = !lines.is_empty() && u32::try_from(lines.len()).is_ok();
+        if fits { Ok(Wider(lines)) } else { Err(Unfit::Malformed) }
+    }
+
+    /// Whether the gram with that hash may be a member with the bytes before it or with those behind it.
+    #[inline(always)]
+    pub(crate) fn has(&self, hash: u64, before: u32, behind: u32) -> bool {
+        let line = &self.0[line(self.0.len(), hash)].0;
+        let is_in = |side: Side| {
+            let (word, bits) = look(hash, side);
+            line[word] & bits == bits
+        };
+        is_in(Side::Before(before)) | is_in(Side::Behind(behind))
+    }
+
+    /// Brings nearer what is asked for the gram with that hash.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch(&self.0[line(self.0.len(), hash)]);
+    }
+
+    /// The bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.len() * size_of::<Line>()
+    }
+}
+
+#[inline(always)]
+fn line(lines: usize, hash: u64) -> usize {
+    (((hash >> 32) * lines as u64) >> 32) as usize
+}
+
+/// Word of a line, and the bits in it.
+#[inline(always)]
+fn look(hash: u64, side: Side) -> (usize, u32) {
+    let number = match side {
+        Side::Before(bytes) => u64::from(bytes),
+        Side::Behind(bytes) => u64::from(bytes) | 1 << 32,
+    };
+    let mixed = (u64::from(hash as u32) + number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let bit = |shift: u32| 1 << (mixed >> shift & 31);
+    ((mixed >> 60) as usize, bit(55) | bit(50))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_in_on_their_side_and_few_others_are() {
+        let hashes = (1..=100_000u64).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number << 40);
+        let side = |hash: u64| if hash & 1 == 0 { Side::Before(hash as u32) } else { Side::Behind(hash as u32) };
+        let members: Vec<_> = hashes.map(|hash| (hash, side(hash))).collect();
+        for members in [&members[..], &members[..1000], &members[..1]] {
+            let wider = Wider::new(members.len(), members.iter().copied());
+            let all = |(hash, side): &(u64, Side)| match *side {
+                Side::Before(bytes) => wider.has(*hash, bytes, !bytes),
+                Side::Behind(bytes) => wider.has(*hash, !bytes, bytes),
+            };
+            assert!(members.iter().all(all));
+            let others = members.iter().filter(|(hash, _)| wider.has(*hash, !(*hash as u32), 7)).count();
+            assert!(others * 6 < members.len(), "{others} of {}", members.len());
+        }
+    }
+}
