@@ -6,7 +6,7 @@ use super::Vector;
 
 /// Numbers in eight lanes.
 #[derive(Clone, Copy)]
-pub(super) struct Eight(__m256i);
+pub(super) struct Eight(pub(super) __m256i);
 
 // SAFETY of all that follows: whoever has an `Eight` is in a function for machines with AVX2.
 impl Vector for Eight {

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::Vector;
+use super::avx2::Eight;
 
 /// Numbers in sixteen lanes; whether words are gathered or loaded one by one.
 #[derive(Clone, Copy)]
@@ -53,15 +54,11 @@ impl<const GATHERS: bool> Vector for Sixteen<GATHERS> {
             // SAFETY: the caller has seen to it.
             return Self(unsafe { _mm512_i32gather_epi32::<4>(self.0, words.as_ptr().cast()) });
         }
-        // SAFETY: both are 64 bytes, of which any are valid.
-        let places: [u32; 16] = unsafe { std::mem::transmute(self.0) };
-        // SAFETY: the caller has seen to it.
-        let word = |lane: usize| unsafe { *words.get_unchecked(places[lane] as usize) }.cast_signed();
+        // SAFETY: the caller has seen to it; whoever has AVX-512 has AVX2.
         unsafe {
-            let four = |lane: usize| _mm_setr_epi32(word(lane), word(lane + 1), word(lane + 2), word(lane + 3));
-            let low = _mm256_set_m128i(four(4), four(0));
-            let high = _mm256_set_m128i(four(12), four(8));
-            Self(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high))
+            let low = Eight(_mm512_castsi512_si256(self.0)).fetch(words);
+            let high = Eight(_mm512_extracti64x4_epi64::<1>(self.0)).fetch(words);
+            Self(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(low.0), high.0))
         }
     }
 
