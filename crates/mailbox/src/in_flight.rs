@@ -30,8 +30,8 @@ const OF_ALL: u64 = 2;
 const LITTLE_BYTES: u64 = 2 << 20;
 const OF_LITTLE: u64 = 16;
 
-/// Memory for requests and answers of one account, and of all: an answer and an upload of the largest size, and those of four.
-const MEMORY_OF_ONE: u64 = 96 << 20;
+/// Memory for requests and answers of one account, and of all: four uploads of the largest size, or two answers; and those of four accounts.
+const MEMORY_OF_ONE: u64 = 128 << 20;
 const MEMORY_OF_ALL: u64 = 4 * MEMORY_OF_ONE;
 
 /// Bits of an IPv6 address that make a client.

@@ -32,11 +32,11 @@ async fn uploads_of_an_account_have_a_bound_together() {
     let server = Server::start();
     server.deliver(&["ann"], "Subject: x\n\nx").await;
     let mut held = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..4 {
         held.push(upload(&server, 28_000_000).await);
     }
-    let mut fourth = upload(&server, 28_000_000).await;
-    let answer = String::from_utf8_lossy(&fourth.rest().await).into_owned();
+    let mut fifth = upload(&server, 28_000_000).await;
+    let answer = String::from_utf8_lossy(&fifth.rest().await).into_owned();
     assert!(answer.starts_with("HTTP/1.1 4") && answer.contains("maxConcurrentUpload"), "{answer}");
     drop(held);
 }

@@ -253,7 +253,16 @@ mod tests {
         }
         let long = "a".repeat(65);
         for name in [
-            "", "x@", "@example.org", "a..b@example.org", ".a@example.org", "a.", "<i>@example.org", "a@-x", "a@1.2.3.4", &long,
+            "",
+            "x@",
+            "@example.org",
+            "a..b@example.org",
+            ".a@example.org",
+            "a.",
+            "<i>@example.org",
+            "a@-x",
+            "a@1.2.3.4",
+            &long,
         ] {
             assert!(reached(name).is_err(), "{name}");
         }
