@@ -183,13 +183,14 @@ impl Loan {
     }
 
     /// The same for an inspection of a client; one of this machine stands for many, and has no share of its own.
-    pub fn of(self, client: Option<IpAddr>) -> Loan {
+    pub fn of(mut self, client: Option<IpAddr>) -> Loan {
         let client = client.map(|address| address.to_canonical()).filter(|address| !address.is_loopback());
         let client = client.map(|address| match address {
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !(u128::MAX >> IPV6_PREFIX)).into()),
             address => address,
         });
-        Loan { client, ..self }
+        self.client = client;
+        self
     }
 
     /// Does some of the inspection's work, and borrows what that has allocated. Looks only afterwards, so the work should be
