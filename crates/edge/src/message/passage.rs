@@ -139,6 +139,7 @@ impl Passage {
             authenticating,
             paging,
             watched: guard.as_ref().map(Guard::watched),
+            all_findings: false,
         };
         let inspecting: Box<dyn Inspecting> = match asked.lacks_signatures && !context.asks_for_more() {
             true => Box::new(Unsearched::default()),
