@@ -1,20 +1,21 @@
 //! One direction of a TCP connection, put in order.
 //!
-//! Bytes that came first stay where segments overlap. Gaps are waited for until so many bytes wait behind one; then it is passed over.
+//! Where segments overlap, the bytes of the one that begins first are taken, as BSD, Linux and Windows do; of two that begin at one place
+//! the first to come. Gaps are waited for until too many bytes or runs wait behind them; then the first is passed over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes that wait behind a gap.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// Segments that wait behind a gap.
-const WAITING_MAX: usize = 4096;
+/// Runs of bytes that wait, each behind a gap of its own.
+const RUNS_MAX: usize = 4096;
 
 /// A direction.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     next: Option<u32>,
-    /// Segments by their distance from the sequence number that comes next when they arrived, made absolute.
-    waiting: BTreeMap<u64, Vec<u8>>,
+    /// Runs of bytes by their place in the stream. Segments that touch are one run.
+    waiting: BTreeMap<u64, VecDeque<u8>>,
     waiting_bytes: usize,
     position: u64,
     /// A gap was passed over since this was last asked.
@@ -51,15 +52,8 @@ impl Stream {
             return;
         }
         if at > self.position {
-            if self.waiting.len() < WAITING_MAX
-                && self.waiting_bytes.saturating_add(bytes.len()) <= 2 * WAITING_BYTES_MAX
-            {
-                self.waiting_bytes += bytes.len();
-                if let Some(before) = self.waiting.insert(at, bytes.to_vec()) {
-                    self.waiting_bytes = self.waiting_bytes.saturating_sub(before.len());
-                }
-            }
-            if self.waiting_bytes > WAITING_BYTES_MAX {
+            self.wait(at, bytes);
+            while self.waiting_bytes > WAITING_BYTES_MAX || self.waiting.len() > RUNS_MAX {
                 self.pass_gap();
                 self.drain(out);
             }
@@ -75,6 +69,28 @@ impl Stream {
             self.pass_gap();
             self.drain(out);
         }
+    }
+
+    /// Keeps bytes that are ahead, joined with the runs that they touch.
+    fn wait(&mut self, at: u64, bytes: &[u8]) {
+        let end = at.saturating_add(bytes.len() as u64);
+        let before = self.waiting.range(..=at).next_back().map(|(start, run)| (*start, start + run.len() as u64));
+        let (start, known) = before.filter(|(_, reached)| *reached >= at).unwrap_or((at, at));
+        if known >= end {
+            return;
+        }
+        let new = bytes.get(usize::try_from(known - at).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let mut run = self.waiting.remove(&start).unwrap_or_default();
+        run.extend(new);
+        self.waiting_bytes += new.len();
+        while let Some(&behind) = self.waiting.range(at..=end).next().map(|(place, _)| place) {
+            let Some(mut rest) = self.waiting.remove(&behind) else { break };
+            let covered = usize::try_from(end - behind).unwrap_or(usize::MAX).min(rest.len());
+            rest.drain(..covered);
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(covered);
+            run = joined(run, rest);
+        }
+        self.waiting.insert(start, run);
     }
 
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
@@ -95,13 +111,23 @@ impl Stream {
 
     fn drain(&mut self, out: &mut Vec<u8>) {
         while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() <= self.position) {
-            let (at, bytes) = entry.remove_entry();
-            self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes.len());
+            let (at, mut run) = entry.remove_entry();
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(run.len());
             let skip = usize::try_from(self.position.saturating_sub(at)).unwrap_or(usize::MAX);
-            let rest = bytes.get(skip..).unwrap_or_default();
+            let rest = run.make_contiguous().get(skip..).unwrap_or_default();
             self.take(rest, out);
         }
     }
+}
+
+/// Two runs as one; the shorter is moved, so that many small ones are joined in short time from either end.
+fn joined(mut run: VecDeque<u8>, mut behind: VecDeque<u8>) -> VecDeque<u8> {
+    if run.len() < behind.len() {
+        run.into_iter().rev().for_each(|byte| behind.push_front(byte));
+        return behind;
+    }
+    run.append(&mut behind);
+    run
 }
 
 #[cfg(test)]
@@ -122,5 +148,48 @@ mod tests {
         stream.segment(first.wrapping_add(9), b"z", &mut out);
         stream.close(&mut out);
         assert_eq!(out, b"abXdefz");
+    }
+
+    /// The stream of segments of a place and a text each.
+    fn put(segments: &[(u32, &[u8])]) -> (Stream, Vec<u8>) {
+        let (mut stream, mut out) = (Stream::default(), Vec::new());
+        stream.open(u32::MAX);
+        segments.iter().for_each(|(at, bytes)| stream.segment(*at, bytes, &mut out));
+        (stream, out)
+    }
+
+    #[test]
+    fn copies_of_segments_that_wait_add_what_is_new() {
+        let is = |segments: &[(u32, &[u8])], text: &[u8]| {
+            let (stream, out) = put(segments);
+            assert_eq!((&out[..], stream.waiting_bytes, stream.waiting.len()), (text, 0, 0), "{segments:?}");
+        };
+        is(&[(1, b"bcdef"), (1, b"b"), (0, b"a")], b"abcdef");
+        is(&[(1, b"bcdef"), (1, b"\0"), (0, b"a")], b"abcdef");
+        is(&[(1, b"bcd"), (1, b"xxxef"), (0, b"a")], b"abcdef");
+        is(&[(1, b"EVIL"), (1, b"GOOD"), (0, b"a")], b"aEVIL");
+        is(&[(4, b"ef"), (2, b"cDE"), (0, b"ab")], b"abcDEf");
+        is(&[(6, b"gh"), (2, b"cd"), (1, b"bxxefxxi"), (0, b"a")], b"abxxefxxi");
+        is(&[(1, b"bcd"), (2, b"xxe"), (0, b"a")], b"abcde");
+    }
+
+    #[test]
+    fn segments_that_touch_wait_as_one_and_too_many_gaps_are_passed() {
+        let text: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
+        let byte = |at: usize| (at as u32, &text[at..=at]);
+        let places = 1..text.len();
+        for segments in [places.clone().map(byte).collect::<Vec<_>>(), places.rev().map(byte).collect()] {
+            let (mut stream, mut out) = put(&segments);
+            assert!((stream.waiting.len(), out.is_empty(), stream.has_gap) == (1, true, false));
+            stream.segment(0, &text[..1], &mut out);
+            assert!(out == text && stream.waiting_bytes == 0);
+        }
+        let apart: Vec<_> = (1..=RUNS_MAX + 1).map(|at| byte(at * 2)).collect();
+        let (stream, out) = put(&apart);
+        assert_eq!((stream.waiting.len(), stream.has_gap, &out[..]), (RUNS_MAX, true, &[2][..]));
+        let large = vec![b'x'; 60_000];
+        let apart: Vec<_> = (1..40).map(|at| (at * 60_001, &large[..])).collect();
+        let (stream, out) = put(&apart);
+        assert!(stream.waiting_bytes <= WAITING_BYTES_MAX && stream.has_gap && out.len() >= 60_000);
     }
 }
