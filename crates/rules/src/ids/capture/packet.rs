@@ -1,5 +1,5 @@
-//! Segments and datagrams in captured packets: Ethernet with VLANs, raw IP, Linux cooked and loopback links; IPv4 and IPv6, also in
-//! tunnels of IP and GRE.
+//! Segments and datagrams in captured packets: Ethernet with VLANs, VN-Tags, MPLS and PPPoE, raw IP, Linux cooked and loopback links;
+//! IPv4 and IPv6, also in tunnels of IP, GRE, VXLAN and Geneve.
 //!
 //! Other tunnels and bad checksums are not looked into. Fragments are told as they are.
 
@@ -39,7 +39,13 @@ pub(super) enum Read<'a> {
 
 /// Heads of IP within each other.
 const TUNNELS_MAX: u8 = 4;
-const EXTENSIONS_MAX: usize = 8;
+/// The protocol of the head that authenticates a packet (RFC 4302).
+const AUTHENTICATION: u8 = 51;
+/// Tags of Ethernet in front of each other.
+const TAGS_MAX: usize = 8;
+/// The port of VXLAN (RFC 7348) and that of Geneve (RFC 8926).
+const VXLAN_PORT: u16 = 4789;
+const GENEVE_PORT: u16 = 6081;
 
 pub(super) const FIN: u8 = 1;
 pub(super) const SYN: u8 = 2;
@@ -63,16 +69,41 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 fn ethernet(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
-    let mut at = 12;
-    for _ in 0..3 {
-        match half(bytes, at)? {
-            0x8100 | 0x88a8 | 0x9100 => at += 4,
-            0x0800 | 0x86dd => return internet(bytes.get(at + 2..)?, depth),
-            0x8864 => return internet(bytes.get(at + 10..)?, depth),
+    typed(half(bytes, 12)?, bytes.get(14..)?, depth)
+}
+
+/// Reads what an EtherType says.
+fn typed(mut kind: u16, mut bytes: &[u8], depth: u8) -> Option<Read<'_>> {
+    for _ in 0..=TAGS_MAX {
+        let tag = match kind {
+            0x8100 | 0x88a8 | 0x9100 | 0x9200 => 2,
+            0x8926 => 4,
+            0x0800 | 0x86dd => return internet(bytes, depth),
+            0x8847 | 0x8848 => return labelled(bytes, depth),
+            0x8864 => return point_to_point(bytes.get(6..)?, depth),
             _ => return None,
-        }
+        };
+        (kind, bytes) = (half(bytes, tag)?, bytes.get(tag + 2..)?);
     }
     None
+}
+
+/// The packet behind the labels of MPLS (RFC 3032): of IP, or of Ethernet with or without a control word (RFC 4448).
+fn labelled(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
+    let last = bytes.chunks_exact(4).position(|label| label[2] & 1 != 0)?;
+    let inner = bytes.get((last + 1) * 4..)?;
+    match inner.first()? >> 4 {
+        4 | 6 => internet(inner, depth),
+        0 => ethernet(inner.get(4..)?, depth).or_else(|| ethernet(inner, depth)),
+        _ => ethernet(inner, depth),
+    }
+}
+
+/// The packet in one of PPP, whose address and leading zero may be left out.
+fn point_to_point(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
+    let bytes = bytes.strip_prefix(&[0xff, 3]).unwrap_or(bytes);
+    let bytes = bytes.strip_prefix(&[0]).unwrap_or(bytes);
+    matches!(bytes.first(), Some(0x21 | 0x57)).then(|| internet(&bytes[1..], depth))?
 }
 
 fn internet(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
@@ -108,9 +139,13 @@ fn internet(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
 /// Reads the content of a packet of IPv6 behind its extensions.
 fn extended(mut next: u8, bytes: &[u8], addresses: [IpAddr; 2], depth: u8) -> Option<Read<'_>> {
     let mut at = 0;
-    for _ in 0..EXTENSIONS_MAX {
+    loop {
         match next {
-            0 | 43 | 60 => (next, at) = (*bytes.get(at)?, at + (usize::from(*bytes.get(at + 1)?) + 1) * 8),
+            // Options, routes, mobility, HIP, Shim6.
+            0 | 43 | 60 | 135 | 139 | 140 => {
+                (next, at) = (*bytes.get(at)?, at + (usize::from(*bytes.get(at + 1)?) + 1) * 8);
+            }
+            AUTHENTICATION => (next, at) = (*bytes.get(at)?, at + (usize::from(*bytes.get(at + 1)?) + 2) * 4),
             44 => {
                 let place = half(bytes, at + 2)?;
                 let number = u32::from_be_bytes(bytes.get(at + 4..at + 8)?.try_into().ok()?);
@@ -147,7 +182,15 @@ fn carried(protocol: u8, bytes: &[u8], [source, target]: [IpAddr; 2], depth: u8)
         }
         17 => {
             let end = usize::from(half(bytes, 4)?).clamp(8, bytes.len().max(8));
-            Carried::Datagram(bytes.get(8..end)?)
+            let content = bytes.get(8..end)?;
+            if let Some(read) = (depth < TUNNELS_MAX).then(|| overlaid(half(bytes, 2)?, content, depth + 1)).flatten() {
+                return Some(read);
+            }
+            Carried::Datagram(content)
+        }
+        AUTHENTICATION if depth < TUNNELS_MAX => {
+            let inner = bytes.get((usize::from(*bytes.get(1)?) + 2) * 4..)?;
+            return carried(*bytes.first()?, inner, [source, target], depth + 1);
         }
         4 | 41 if depth < TUNNELS_MAX => return internet(bytes, depth + 1),
         47 if depth < TUNNELS_MAX => return encapsulated(bytes, depth + 1),
@@ -156,18 +199,41 @@ fn carried(protocol: u8, bytes: &[u8], [source, target]: [IpAddr; 2], depth: u8)
     Some(Read::Whole(Packet { source: (source, half(bytes, 0)?), target: (target, half(bytes, 2)?), carried }))
 }
 
-/// The packet in one of GRE (RFC 2784, RFC 2890), that of version 1 and with routes left out.
+/// The packet in a datagram to a port of VXLAN or Geneve.
+fn overlaid(port: u16, bytes: &[u8], depth: u8) -> Option<Read<'_>> {
+    let flags = *bytes.first()?;
+    match port {
+        VXLAN_PORT if flags & 8 != 0 => ethernet(bytes.get(8..)?, depth),
+        // Version 0, and options in words of four bytes.
+        GENEVE_PORT if flags < 0x40 => within(half(bytes, 2)?, bytes.get(8 + usize::from(flags) * 4..)?, depth),
+        _ => None,
+    }
+}
+
+/// The packet in one of GRE (RFC 2784, RFC 2890, RFC 2637), that with routes left out.
 fn encapsulated(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
-    let flags = half(bytes, 0)?;
-    if flags & 0x4007 != 0 {
+    let (flags, kind) = (half(bytes, 0)?, half(bytes, 2)?);
+    let fields: &[u16] = match flags & 7 {
+        0 => &[0x8000, 0x2000, 0x1000],
+        // The length and the call stand where the key does.
+        1 if flags & 0x2000 != 0 && kind == 0x880b => &[0x2000, 0x1000, 0x0080],
+        _ => return None,
+    };
+    if flags & 0x4000 != 0 {
         return None;
     }
-    let fields = [0x8000, 0x2000, 0x1000].into_iter().filter(|field| flags & field != 0).count();
-    let inner = bytes.get(4 + 4 * fields..)?;
-    match half(bytes, 2)? {
-        0x0800 | 0x86dd => internet(inner, depth),
-        0x6558 => ethernet(inner, depth),
-        _ => None,
+    let inner = bytes.get(4 + 4 * fields.iter().filter(|field| flags & **field != 0).count()..)?;
+    // ERSPAN has a head of its own where its packets are numbered.
+    let mirrored = if kind == 0x88be && flags & 0x1000 != 0 { 8 } else { 0 };
+    within(kind, inner.get(mirrored..)?, depth)
+}
+
+/// Reads what a tunnel says that it carries: Ethernet, PPP, or what Ethernet carries.
+fn within(kind: u16, inner: &[u8], depth: u8) -> Option<Read<'_>> {
+    match kind {
+        0x6558 | 0x88be => ethernet(inner, depth),
+        0x880b => point_to_point(inner, depth),
+        _ => typed(kind, inner, depth),
     }
 }
 
@@ -184,11 +250,7 @@ mod tests {
 
     #[test]
     fn segments_are_read_through_tunnels_of_a_bounded_depth() {
-        let mut segment = [0; 24];
-        segment[..4].copy_from_slice(&[0, 1, 0, 2]);
-        (segment[12], segment[13]) = (0x50, ACK);
-        segment[20..].copy_from_slice(b"text");
-        let plain = around(6, &segment);
+        let plain = segment();
         let Some(Read::Whole(segment)) = internet(&plain, 0) else { panic!("no segment") };
         assert!(
             matches!(segment.carried, Carried::Segment { bytes: b"text", .. }) && segment.source.1 == 1,
@@ -206,5 +268,78 @@ mod tests {
         for unread in [&[0x40, 0, 8, 0][..], &[0, 1, 8, 0], &[0, 0, 8, 6], &[0]] {
             assert_eq!(internet(&around(47, &[unread, &plain].concat()), 0), None);
         }
+    }
+
+    /// A packet of IPv4 with a segment of some text.
+    fn segment() -> Vec<u8> {
+        let mut segment = [0; 24];
+        segment[..4].copy_from_slice(&[0, 1, 0, 2]);
+        (segment[12], segment[13]) = (0x50, ACK);
+        segment[20..].copy_from_slice(b"text");
+        around(6, &segment)
+    }
+
+    #[test]
+    fn segments_are_read_behind_tags_labels_and_overlays() {
+        let plain = segment();
+        let wanted = internet(&plain, 0);
+        assert!(matches!(wanted, Some(Read::Whole(_))));
+        let framed = |head: &[u8], inner: &[u8]| [&[2; 12][..], head, inner].concat();
+        let frame = framed(&[8, 0], &plain);
+        let tag = [0x81, 0, 0, 7];
+        for head in [
+            [tag, tag, tag, tag].concat(),
+            [&[0x89, 0x26, 0, 0, 0, 0][..], &tag].concat(),
+            [[0x88, 0xa8, 0, 7], tag, tag].concat(),
+        ] {
+            assert_eq!(ethernet(&framed(&[&head[..], &[8, 0]].concat(), &plain), 0), wanted, "{head:?}");
+        }
+        let labels = [0, 1, 0x40, 64, 0, 1, 0x41, 64];
+        for inner in [plain.clone(), frame.clone(), [&[0; 4][..], &frame].concat()] {
+            assert_eq!(ethernet(&framed(&[0x88, 0x47], &[&labels[..], &inner].concat()), 0), wanted);
+        }
+        assert_eq!(ethernet(&framed(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 99, 0, 0x21], &plain), 0), wanted);
+        for inner in [
+            [&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1][..], &[0x10; 8], &frame].concat(),
+            [&[0, 0, 0x88, 0xbe][..], &frame].concat(),
+            [&[0x30, 0x81, 0x88, 0x0b, 0, 99, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0xff, 3, 0, 0x21][..], &plain].concat(),
+            [&[0, 0, 0x88, 0x47][..], &labels, &plain].concat(),
+        ] {
+            assert_eq!(internet(&around(47, &inner), 0), wanted, "{inner:?}");
+        }
+        let datagram = |port: u16, inner: &[u8]| {
+            let length = u16::try_from(inner.len() + 8).expect("a packet").to_be_bytes();
+            around(17, &[&[9, 9][..], &port.to_be_bytes(), &length, &[0, 0], inner].concat())
+        };
+        let wide = [&[8, 0, 0, 0, 0, 0, 7, 0][..], &frame].concat();
+        let general = [&[1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 1, 1, 0][..], &frame].concat();
+        assert_eq!(internet(&datagram(VXLAN_PORT, &wide), 0), wanted);
+        assert_eq!(internet(&datagram(GENEVE_PORT, &general), 0), wanted);
+        // A datagram of something else is one.
+        for other in [datagram(VXLAN_PORT, &wide[..20]), datagram(53, &wide)] {
+            let Some(Read::Whole(packet)) = internet(&other, 0) else { panic!("no packet") };
+            assert!(matches!(packet.carried, Carried::Datagram(_)));
+        }
+    }
+
+    #[test]
+    fn segments_are_read_behind_all_extensions_of_ipv6() {
+        let content = segment()[20..].to_vec();
+        let six = |next: u8, content: &[u8]| {
+            let length = u16::try_from(content.len()).expect("a packet").to_be_bytes();
+            [&[0x60, 0, 0, 0, length[0], length[1], next, 64][..], &[1; 16], &[2; 16], content].concat()
+        };
+        let plain = six(6, &content);
+        let wanted = internet(&plain, 0);
+        assert!(matches!(wanted, Some(Read::Whole(_))));
+        for kind in [0, 43, 60, 135, 139, 140] {
+            let head = [6, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            assert_eq!(internet(&six(kind, &[&head[..], &content].concat()), 0), wanted, "{kind}");
+        }
+        let signed = [&[6, 4][..], &[0; 22], &content].concat();
+        assert_eq!(internet(&six(AUTHENTICATION, &signed), 0), wanted);
+        assert!(internet(&around(AUTHENTICATION, &signed), 0).is_some());
+        let many = [[60, 0, 1, 4, 0, 0, 0, 0].repeat(20), vec![6, 0, 1, 4, 0, 0, 0, 0], content].concat();
+        assert_eq!(internet(&six(60, &many), 0), wanted);
     }
 }
