@@ -167,9 +167,9 @@ impl Parts {
                 }
                 b"content-disposition" => name = parameter(&value, b"filename").or(name),
                 b"content-transfer-encoding" => {
-                    self.encoding = match value.trim_ascii().to_ascii_lowercase().as_slice() {
-                        b"base64" => Encoding::Base64,
-                        b"quoted-printable" => Encoding::Quoted,
+                    self.encoding = match mime::value::coding_name(&value).to_ascii_lowercase().as_slice() {
+                        b"base64" | b"x-base64" => Encoding::Base64,
+                        b"quoted-printable" | b"x-quoted-printable" => Encoding::Quoted,
                         _ => Encoding::Identity,
                     }
                 }
@@ -320,6 +320,31 @@ mod tests {
             mail.chunks(size).for_each(|piece| parts.feed(piece, &mut take));
             parts.finish(&mut take);
             assert_eq!(out, b"[f.txt]abcde42.[-]plain.", "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn codings_are_known_however_they_are_spelt() {
+        for (coding, wanted) in [
+            ("BASE64", "abc"),
+            ("\"base64\"", "abc"),
+            ("base64 (x)", "abc"),
+            ("(x) base64;", "abc"),
+            ("x-base64", "abc"),
+            ("\"quoted-printable\"", "YWJj"),
+            ("8bit", "YWJj"),
+            ("x64", "YWJj"),
+        ] {
+            let mail = format!("Content-Transfer-Encoding: {coding}\r\n\r\nYWJj");
+            let (mut parts, mut out) = (Parts::of_mail(), Vec::new());
+            let mut take = |event: Event<'_>| {
+                if let Event::Data(bytes) = event {
+                    out.extend_from_slice(bytes);
+                }
+            };
+            parts.feed(mail.as_bytes(), &mut take);
+            parts.finish(&mut take);
+            assert_eq!(String::from_utf8_lossy(&out), wanted, "{coding}");
         }
     }
 }
