@@ -175,6 +175,21 @@ fn numbers_and_places_are_those_of_suricata() {
 }
 
 #[test]
+fn digits_are_read_as_by_strtoull_and_jumps_begin_behind_them() {
+    let matching = [
+        r#"content:"N1"; byte_jump:2,-1,relative,string,dec; content:"b"; within:1;"#,
+        r#"content:"N"; byte_jump:2,0,relative,string,dec; content:"c"; within:1;"#,
+        r#"content:"N"; byte_jump:2,0,relative,string,dec; content:"d"; within:1;"#,
+        r#"content:"M"; byte_jump:4,0,relative,string,hex; content:"g"; within:1;"#,
+        r#"content:"M"; byte_jump:4,0,relative,string,dec; content:"x"; within:1;"#,
+        r#"content:"N"; byte_test:2,=,-5,0,relative,string,dec;"#,
+        r#"content:"N"; byte_test:2,>,100,0,relative,string,dec;"#,
+    ];
+    let others = [r#"content:"N"; byte_jump:2,0,relative,string,dec; content:"|7c|"; within:1;"#];
+    compare("tcp", &conversation(9999, &["N1abc|N-5x|N+2abd|M0x1|ghi"], 1400), &matching, &others);
+}
+
+#[test]
 fn derived_buffers_are_those_of_suricata() {
     compare("http", &conversation(80, &EXCHANGE, 1400), HTTP_MATCHING, HTTP_OTHERS);
 }

@@ -333,17 +333,18 @@ impl Run<'_> {
         let is_open = count == 0 && bytes.base.is_some();
         let input = if is_open { &input[..input.len().min(DIGITS_MAX)] } else { input.get(..count)? };
         let (mut found, length) = number(bytes, input)?;
-        let count = if is_open { length } else { count };
+        // A jump begins behind the digits that were read.
+        let count = if is_open || matches!(bytes.verb, Verb::Jump { .. }) { length } else { count };
         if let Some(mask) = bytes.mask {
             // The bits that count are moved down to the last.
             found = found.checked_shr(mask.trailing_zeros()).unwrap_or(0)
                 & mask.checked_shr(mask.trailing_zeros()).unwrap_or(0);
         }
-        let found = i64::try_from(found).unwrap_or(i64::MAX);
+        let found = found.cast_signed();
         let behind = start.checked_add(i64::try_from(count).ok()?)?;
         match &bytes.verb {
             Verb::Test { order, is_negated, value } => {
-                let holds = order.holds(found, self.value(*value));
+                let holds = order.holds_unsigned(found, self.value(*value));
                 (holds != *is_negated).then_some(cursor)
             }
             Verb::Jump { multiplier, align, from, post_offset } => {
@@ -394,18 +395,26 @@ fn find(content: &Content, view: &View<'_>, region: Range<usize>) -> Option<usiz
     Some(region.start + at)
 }
 
-/// The number that bytes stand for, as digits or binary, and how many bytes of it there are.
+/// The number that bytes stand for, binary or as digits that `strtoull` of C reads, and how many bytes of it there are.
 fn number(bytes: &Bytes, input: &[u8]) -> Option<(u64, usize)> {
     let Some(base) = bytes.base else {
         let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
         let value = if bytes.is_little { input.iter().rev().fold(0, fold) } else { input.iter().fold(0, fold) };
         return Some((value, input.len()));
     };
-    let digits = input.trim_ascii_start();
-    let digits = if base == 16 { digits.strip_prefix(b"0x").unwrap_or(digits) } else { digits };
+    let start = input.iter().position(|byte| !matches!(byte, b' ' | b'\t'..=b'\r')).unwrap_or(input.len());
+    let (is_negative, digits) = match &input[start..] {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let digits = match digits {
+        [b'0', b'x' | b'X', rest @ ..] if base == 16 && rest.first().is_some_and(u8::is_ascii_hexdigit) => rest,
+        _ => digits,
+    };
     let end = digits.iter().position(|byte| !char::from(*byte).is_digit(base)).unwrap_or(digits.len());
     let value = u64::from_str_radix(std::str::from_utf8(&digits[..end]).ok()?, base).ok()?;
-    Some((value, input.len() - digits.len() + end))
+    Some((if is_negative { value.wrapping_neg() } else { value }, input.len() - digits.len() + end))
 }
 
 /// Decodes Base64 up to the first byte that is not of it; line ends inside are skipped.

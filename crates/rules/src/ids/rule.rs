@@ -266,6 +266,15 @@ impl Order {
             Order::Or => one ^ other != 0,
         }
     }
+
+    /// Compares numbers of 64 bits without a sign.
+    pub fn holds_unsigned(self, one: i64, other: i64) -> bool {
+        // The sign bit turns the order round, and matters to no bits that are compared one by one.
+        match self {
+            Order::And | Order::Or => self.holds(one, other),
+            _ => self.holds(one ^ i64::MIN, other ^ i64::MIN),
+        }
+    }
 }
 
 /// A length, as it is compared.
