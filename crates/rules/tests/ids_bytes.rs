@@ -189,6 +189,46 @@ fn digits_are_read_as_by_strtoull_and_jumps_begin_behind_them() {
     compare("tcp", &conversation(9999, &["N1abc|N-5x|N+2abd|M0x1|ghi"], 1400), &matching, &others);
 }
 
+/// A request and a response whose lines are unusual, and rules that match them.
+const LINES: [&str; 2] = [
+    "POST /a/b/.. JUNK\r\nHost:\r\nnocolon\r\nContent-Length: 4x\r\nContent-Length: 4x\r\n\r\nbody",
+    "HTTP/1.1  200\t OK \r\nContent-Length: 2\r\n\r\nok",
+];
+const LINES_MATCHING: &[&str] = &[
+    r#"http.uri; content:"/a"; bsize:2;"#,
+    r#"http.uri.raw; content:"/a/b/.."; bsize:7;"#,
+    r#"flow:to_server; http.protocol; content:"JUNK"; bsize:4;"#,
+    r#"http.stat_code; content:"200"; bsize:3;"#,
+    r#"http.stat_msg; content:"OK"; bsize:2;"#,
+    r#"http.request_header; content:": nocolon"; bsize:9;"#,
+    r#"http.content_len; bsize:2;"#,
+    r#"http.request_body; content:"body"; bsize:4;"#,
+];
+
+/// The same of a body in chunks with a trailer, and of a request without a protocol.
+const CHUNKS: [&str; 2] = [
+    "POST http://u@Host.Test:80/p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nTrail: er\r\n\r\n",
+    "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok",
+];
+const CHUNKS_MATCHING: &[&str] = &[
+    r#"http.host.raw; content:"host.test"; bsize:9;"#,
+    r#"http.header; content:"chunked|0d 0a|Trail|3a| er|0d 0a|"; endswith;"#,
+    r#"http.header.raw; content:"chunked"; content:"Trail"; distance:0;"#,
+    r#"http.header_names; content:"|0d 0a|Transfer-Encoding|0d 0a|Trail|0d 0a 0d 0a|"; bsize:30;"#,
+    r#"http.request_header; content:"Trail|3a| er"; bsize:9;"#,
+];
+
+#[test]
+fn unusual_messages_are_read_as_by_suricata() {
+    let others = [r#"http.host; bsize:0;"#, r#"http.stat_msg; content:" ";"#];
+    compare("http", &conversation(80, &LINES, 1400), LINES_MATCHING, &others);
+    let others = [r#"http.stat_msg; bsize:0;"#, r#"http.request_body; content:"Trail";"#];
+    compare("http", &conversation(80, &CHUNKS, 1400), CHUNKS_MATCHING, &others);
+    compare("http", &conversation(80, &CHUNKS, 1), CHUNKS_MATCHING, &others);
+    let old = ["GET /a\r\n", "<html>"];
+    compare("http", &conversation(80, &old, 1400), &[r#"http.uri; bsize:2;"#], &[r#"http.protocol; bsize:0;"#]);
+}
+
 #[test]
 fn derived_buffers_are_those_of_suricata() {
     compare("http", &conversation(80, &EXCHANGE, 1400), HTTP_MATCHING, HTTP_OTHERS);

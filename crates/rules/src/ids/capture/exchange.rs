@@ -7,7 +7,7 @@ use super::super::events::name_in_rules;
 use super::super::flow::{Desk, Flow};
 use super::super::transaction::Transaction;
 use super::coding::Codings;
-use super::head::{Head, request_line};
+use super::head::{Head, names_http, request_line};
 use super::parts::{Event, Parts, parameter};
 use super::record::{self, Anomaly, File, Layer, Log, Message};
 use super::uri;
@@ -101,7 +101,7 @@ impl Exchange {
     /// Whether its request can only be one of HTTP.
     pub fn asks_http(&self) -> bool {
         let line = self.told.request.as_ref().map(|head| request_line(&head.line));
-        line.is_some_and(|(method, _, protocol)| method == b"GET" || !protocol.is_empty())
+        line.is_some_and(|(method, _, protocol)| method == b"GET" || names_http(protocol))
     }
 
     /// Tells of it in a record.

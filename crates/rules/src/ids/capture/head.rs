@@ -37,23 +37,39 @@ impl Head {
     }
 }
 
-/// Method, target and protocol; the target may have blanks.
+/// Method, target and protocol; the target may have blanks where a protocol of HTTP stands behind them.
 pub(super) fn request_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
-    let line = line.trim_ascii();
-    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let (method, rest) = line.split_at(end);
-    let rest = rest.trim_ascii();
+    let (method, rest) = word(line.trim_ascii());
     let last = rest.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
-    if rest[last..].starts_with(b"HTTP/") {
+    if names_http(&rest[last..]) {
         return (method, rest[..last].trim_ascii(), &rest[last..]);
     }
-    (method, rest, b"")
+    let (target, protocol) = word(rest);
+    (method, target, protocol)
+}
+
+/// Protocol, status and message of the first line of a response.
+pub(super) fn status_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
+    let (protocol, rest) = word(line);
+    let (status, message) = word(rest);
+    (protocol, status, message)
+}
+
+/// The first word, and what stands behind it without the blanks around.
+fn word(line: &[u8]) -> (&[u8], &[u8]) {
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    (&line[..end], line[end..].trim_ascii())
+}
+
+/// Whether a word is a protocol of HTTP.
+pub(super) fn names_http(word: &[u8]) -> bool {
+    word.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"HTTP/"))
 }
 
 /// Whether a request is a line without a protocol.
 pub(super) fn is_simple(pending: &[u8]) -> bool {
     let line = pending.strip_suffix(b"\n").filter(|line| !line.contains(&b'\n'));
-    line.is_some_and(|line| matches!(request_line(line), (b"GET", _, b"")))
+    line.map(request_line).is_some_and(|(method, _, protocol)| method == b"GET" && !names_http(protocol))
 }
 
 /// Whether the first line of a response, or as much as tells, has no protocol.
@@ -90,7 +106,7 @@ pub(super) fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
         }
     }
     fill(Buffer::RequestLine, &head.first);
-    fill(Buffer::Protocol, protocol);
+    fill_some(Buffer::Protocol, protocol, fill);
     // A URL inside a query or a path is not the target.
     let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let scheme = memchr::memmem::find(target, b"://").filter(|at| target[..*at].iter().all(is_of_scheme));
@@ -106,20 +122,47 @@ pub(super) fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
             .rposition(|&byte| byte == b':')
             .filter(|at| !host[*at..].contains(&b']'))
             .map_or(host, |at| &host[..at]);
-        fill(Buffer::Host, &name.to_ascii_lowercase());
-        fill(Buffer::HostRaw, of_target.is_none().then(|| head.field(b":authority")).flatten().unwrap_or(host));
+        let name = name.to_ascii_lowercase();
+        fill_some(Buffer::Host, &name, fill);
+        // Of a target it is the name, too.
+        let raw = of_target.map_or(head.field(b":authority").unwrap_or(host), |_| &name[..]);
+        fill(Buffer::HostRaw, raw);
     }
     common(head, Direction::ToServer, fill);
 }
 
 pub(super) fn response_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
-    let mut words = head.first.splitn(3, |&byte| byte == b' ');
-    let (protocol, status) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (protocol, status, message) = status_line(&head.first);
     fill(Buffer::ResponseLine, &head.first);
-    fill(Buffer::Protocol, protocol);
+    fill_some(Buffer::Protocol, protocol, fill);
     fill(Buffer::StatCode, status);
-    fill(Buffer::StatMsg, words.next().unwrap_or_default());
+    fill_some(Buffer::StatMsg, message, fill);
     common(head, Direction::ToClient, fill);
+}
+
+/// Fills a buffer that is absent where it would be empty.
+fn fill_some(buffer: Buffer, bytes: &[u8], fill: &mut dyn FnMut(Buffer, &[u8])) {
+    if !bytes.is_empty() {
+        fill(buffer, bytes);
+    }
+}
+
+/// Fills the fields again with those behind the chunks of a body.
+pub(super) fn trailer(raw: &[u8], trailer: &[u8], direction: Direction, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let whole = [raw, trailer].concat();
+    let head = Head { first: Vec::new(), fields: joined(&whole), raw: whole };
+    common(&head, direction, &mut |buffer, bytes| {
+        if matches!(buffer, Buffer::Header | Buffer::HeaderRaw | Buffer::HeaderNames) {
+            fill(buffer, bytes);
+        }
+    });
+    let each = each_field(direction);
+    joined(trailer).iter().for_each(|(name, value)| fill(each, &[name, &b": "[..], value].concat()));
+}
+
+/// The buffer of single fields.
+fn each_field(direction: Direction) -> Buffer {
+    if direction == Direction::ToServer { Buffer::RequestHeader } else { Buffer::ResponseHeader }
 }
 
 /// Fields whose lines may be folded anywhere, even in front of the colon. Fields that say how a body is framed count where they
@@ -144,7 +187,10 @@ fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         }
     }
     let field = |line: Vec<u8>| {
-        let colon = line.iter().position(|&byte| byte == b':')?;
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else {
+            // Its name is empty.
+            return Some((Vec::new(), line.trim_ascii().to_vec())).filter(|(_, value)| !value.is_empty());
+        };
         let name: Vec<u8> = line[..colon].iter().copied().filter(|byte| *byte != 0).collect();
         Some((name.trim_ascii().to_vec(), line[colon + 1..].trim_ascii().to_vec()))
     };
@@ -164,6 +210,8 @@ pub(super) fn joined(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for (name, value) in lenient_fields(raw) {
         match all.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            // A length that is repeated is one.
+            Some((_, before)) if name.eq_ignore_ascii_case(b"content-length") && *before == value => {}
             Some((_, before)) => {
                 before.extend_from_slice(b", ");
                 before.extend_from_slice(&value);
@@ -177,14 +225,16 @@ pub(super) fn joined(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 pub(super) fn length(head: &Head) -> Option<u64> {
     let value = head.field(b"content-length")?;
     let value = value.split(|&byte| byte == b',').next()?.trim_ascii();
-    std::str::from_utf8(value).ok()?.parse().ok()
+    let value = value.strip_prefix(b"+").unwrap_or(value);
+    let end = value.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(value.len());
+    std::str::from_utf8(&value[..end]).ok()?.parse().ok()
 }
 
 /// Fills what both sides have.
 fn common(head: &Head, direction: Direction, fill: &mut dyn FnMut(Buffer, &[u8])) {
     let cookie: &[u8] = if direction == Direction::ToServer { b"cookie" } else { b"set-cookie" };
     let (mut lines, mut names) = (Vec::new(), b"\r\n".to_vec());
-    let each = if direction == Direction::ToServer { Buffer::RequestHeader } else { Buffer::ResponseHeader };
+    let each = each_field(direction);
     for (name, value) in &head.fields {
         let line = [name, &b": "[..], value].concat();
         fill(each, &line);

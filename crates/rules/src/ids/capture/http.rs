@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use super::super::buffer::Direction;
 use super::exchange::{Content, Exchange, Ways};
 use super::faults;
-use super::head::{Head, is_bare, is_simple, joined, length, request_head, request_line, response_head};
+use super::head::{
+    Head, is_bare, is_simple, joined, length, request_head, request_line, response_head, status_line, trailer,
+};
 
 /// Bytes of a head.
 const HEAD_BYTES_MAX: usize = 128 << 10;
@@ -63,6 +65,9 @@ struct Body {
     /// A chunk has no size that can be read.
     is_broken: bool,
     content: Content,
+    /// The fields in front of chunks, and the lines behind the last one.
+    fields: Vec<u8>,
+    trailer: Vec<u8>,
 }
 
 enum Left {
@@ -278,8 +283,7 @@ impl Http {
     }
 
     fn response(&mut self, head: &Head, ways: &mut Ways<'_, '_>) {
-        let mut words = head.first.splitn(3, |&byte| byte == b' ');
-        let status = words.nth(1).unwrap_or_default();
+        let (_, status, _) = status_line(&head.first);
         let is_asked = !self.exchanges.is_empty();
         let exchange = self.exchange(Direction::ToClient);
         // One that names a length has a body all the same.
@@ -328,7 +332,9 @@ impl Http {
     fn begin(&mut self, direction: Direction, head: &Head, left: Option<Left>, ways: &mut Ways<'_, '_>) {
         let Some(left) = left else { return self.end(direction, ways) };
         let content = self.exchange(direction).begin(direction, head, ways);
-        self.side(direction).state = State::Body(Box::new(Body { left, is_broken: false, content }));
+        let fields = if matches!(left, Left::Chunk(_)) { head.raw.clone() } else { Vec::new() };
+        let body = Body { left, is_broken: false, content, fields, trailer: Vec::new() };
+        self.side(direction).state = State::Body(Box::new(body));
     }
 
     /// Hands decoded bytes of a body to the rules.
@@ -344,6 +350,12 @@ impl Http {
     fn end(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) {
         let (content, is_whole) = match std::mem::take(&mut self.side(direction).state) {
             State::Body(body) => {
+                if !body.trailer.trim_ascii().is_empty() {
+                    let (transaction, rules) = (&mut self.exchange(direction).transaction, ways.desk.rules);
+                    trailer(&body.fields, &body.trailer, direction, &mut |buffer, bytes| {
+                        transaction.fill(rules, direction, buffer, bytes);
+                    });
+                }
                 (Some(body.content), matches!(body.left, Left::Length(0) | Left::Trailer | Left::Close))
             }
             _ => (None, true),
@@ -405,6 +417,9 @@ impl Body {
                     let is_endless = input.len() >= LINE_BYTES_MAX;
                     return (if is_endless { input.len() } else { 0 }, is_endless);
                 };
+                if self.trailer.len() < LINE_BYTES_MAX {
+                    self.trailer.extend_from_slice(&input[..=end]);
+                }
                 (end + 1, input[..end].trim_ascii().is_empty())
             }
         }

@@ -99,14 +99,9 @@ fn steps(path: &[u8]) -> Vec<u8> {
     for (at, segment) in segments.into_iter().enumerate() {
         match segment {
             b"" if at != last => {}
-            b"." if at != last => {}
-            b"." => kept.push(b""),
-            b".." => {
-                kept.pop();
-                if at == last {
-                    kept.push(b"");
-                }
-            }
+            // The separator goes with the last step.
+            b"." => {}
+            b".." => _ = kept.pop(),
             _ => kept.push(segment),
         }
     }
@@ -129,5 +124,9 @@ mod tests {
         is(b"http://a.test/x/./", b"/x/");
         is(b"/%2541/%zz", b"/%41/%zz");
         is(b"*", b"*");
+        is(b"/a/b/..", b"/a");
+        is(b"/a/b/.", b"/a/b");
+        is(b"/a/b/../", b"/a/");
+        is(b"/..", b"/");
     }
 }
