@@ -30,6 +30,16 @@ fn rules_ask_for_the_protocol_that_a_flow_has_turned_out_to_have() {
 }
 
 #[test]
+fn rules_about_packets_look_at_each_by_itself() {
+    let rules = r#"alert tcp-pkt any any -> any any (content:"/a HTTP"; sid:1;)
+        alert tcp any any -> any any (flow:NO_STREAM,To_Server; content:"/a HTTP"; sid:2;)
+        alert tcp any any -> any any (flow:ESTABLISHED,to_server; content:"/a HTTP"; sid:3;)
+        alert http any any -> any any (flow:no_stream; http.uri; content:"/a"; sid:4;)"#;
+    assert_eq!(numbers(rules, &conversation(80, &[REQUEST, RESPONSE], 1400)), [1, 2, 3, 4]);
+    assert_eq!(numbers(rules, &conversation(80, &[REQUEST, RESPONSE], 3)), [3, 4]);
+}
+
+#[test]
 fn streams_are_compared_by_their_sizes() {
     // As Suricata 7.0.10 has it: the opening of a connection counts one.
     let length = REQUEST.len() + 1;

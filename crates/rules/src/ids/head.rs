@@ -12,6 +12,8 @@ pub(super) struct Read {
     pub action: Action,
     pub head: Head,
     pub idle: Option<String>,
+    /// Whether texts are looked for in packets, and not in streams.
+    pub is_about_packets: bool,
 }
 
 /// Reads the words in front of the parenthesis.
@@ -68,7 +70,7 @@ pub(super) fn read(words: &[&[u8]], variables: &Variables, limits: &Limits) -> R
     ];
     let empty = addresses.iter().zip(is_empty).find(|(_, is_empty)| *is_empty);
     let idle = idle.or(unspoken).or(empty.map(|(word, _)| word_of(word)));
-    Ok(Read { action, head, idle })
+    Ok(Read { action, head, idle, is_about_packets: protocol == "tcp-pkt" })
 }
 
 /// A word as far as it is worth showing.

@@ -153,10 +153,14 @@ impl Options<'_, '_> {
 
     fn flow(&mut self, value: &[u8]) -> Result<(), String> {
         for item in items(value) {
-            let direction = match item {
+            let direction = match &*item.to_ascii_lowercase() {
                 b"to_server" | b"from_client" => Direction::ToServer,
                 b"to_client" | b"from_server" => Direction::ToClient,
-                b"established" | b"stateless" | b"only_stream" | b"no_stream" | b"no_frag" => continue,
+                b"established" | b"stateless" | b"only_stream" | b"no_frag" => continue,
+                b"no_stream" => {
+                    self.rule.is_about_packets = true;
+                    continue;
+                }
                 b"not_established" | b"only_frag" => {
                     self.rule.idle.get_or_insert_with(|| "flow".into());
                     continue;
@@ -478,7 +482,11 @@ impl Options<'_, '_> {
         if is_any {
             self.rule.bits.push(Bits { scope, names, verb });
         } else {
-            self.rule.bits.extend(names.into_iter().map(|name| Bits { scope, names: vec![name], verb }));
+            self.rule.bits.extend(names.into_iter().map(|name| Bits {
+                scope,
+                names: vec![name],
+                verb,
+            }));
         }
         Ok(())
     }
@@ -537,7 +545,8 @@ impl Options<'_, '_> {
         let rule = self.rule;
         rule.sections.extend(self.whole);
         rule.variables = self.names.len();
-        if rule.is_of_packet() {
+        let is_of_bytes = rule.sections.iter().all(|section| section.buffer == Buffer::Payload);
+        if rule.is_of_packet() || rule.is_about_packets && is_of_bytes {
             look_at_packets(rule);
         }
         if rule.sid == 0 {

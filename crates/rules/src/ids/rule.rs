@@ -67,6 +67,8 @@ pub struct Rule {
     pub(super) conditions: Vec<Condition>,
     pub(super) bits: Vec<Bits>,
     pub(super) is_silent: bool,
+    /// Whether its texts are looked for in packets, and not in streams.
+    pub(super) is_about_packets: bool,
     /// Whether it alerts although it lets by.
     pub(super) tells: bool,
     pub(super) thresholds: Vec<Threshold>,

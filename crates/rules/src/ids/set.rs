@@ -231,6 +231,7 @@ impl Loader {
             conditions: Vec::new(),
             bits: Vec::new(),
             is_silent: false,
+            is_about_packets: head.is_about_packets,
             tells: false,
             thresholds: Vec::new(),
             variables: 0,
