@@ -40,6 +40,21 @@ fn rules_about_packets_look_at_each_by_itself() {
 }
 
 #[test]
+fn xbits_are_toggled_and_unset_behind_tests() {
+    let rules = r#"alert http any any -> any any (http.uri; content:"/one"; xbits:set,a,track ip_src,expire 100; sid:1;)
+        alert http any any -> any any (http.uri; content:"/two"; xbits:unset,a,track ip_src; sid:2;)
+        alert http any any -> any any (http.uri; content:"/two"; xbits:isset,a,track ip_src; sid:3;)
+        alert http any any -> any any (http.uri; content:"/two"; xbits:toggle,b,track ip_src; sid:4;)
+        alert http any any -> any any (http.uri; content:"/two"; xbits:isset,b,track ip_src; sid:5;)
+        alert http any any -> any any (http.uri; content:"/two"; hostbits:toggle,c; sid:6;)
+        alert http any any -> any any (http.uri; content:"/two"; hostbits:isset,c; sid:7;)"#;
+    let (one, two) = (REQUEST.replace("/a", "/one"), REQUEST.replace("/a", "/two"));
+    for size in [1400, 1] {
+        assert_eq!(numbers(rules, &conversation(80, &[&one, RESPONSE, &two, RESPONSE], size)), [1, 2, 3, 4, 6, 7]);
+    }
+}
+
+#[test]
 fn streams_are_compared_by_their_sizes() {
     // As Suricata 7.0.10 has it: the opening of a connection counts one.
     let length = REQUEST.len() + 1;

@@ -314,6 +314,9 @@ impl Flow {
             if rule.sections.is_empty() && self.bare.contains(&number) {
                 continue;
             }
+            if !trial.is_due(number, rule, direction, transaction) {
+                continue;
+            }
             if self.matches(rule, number, direction, transaction, &mut trial, desk) {
                 trial.fired.insert((number, direction));
                 trial.pending.remove(&number);

@@ -480,9 +480,10 @@ impl Options<'_, '_> {
             _ => Scope::Flow,
         };
         if is_any {
-            self.rule.bits.push(Bits { scope, names, verb });
+            self.rule.bits.push(Bits { is_xbits: false, scope, names, verb });
         } else {
             self.rule.bits.extend(names.into_iter().map(|name| Bits {
+                is_xbits: false,
                 scope,
                 names: vec![name],
                 verb,
@@ -516,7 +517,7 @@ impl Options<'_, '_> {
             verb => verb,
         };
         let name = self.bit("xbits", name);
-        self.rule.bits.push(Bits { scope, names: vec![name], verb });
+        self.rule.bits.push(Bits { is_xbits: true, scope, names: vec![name], verb });
         Ok(())
     }
 
@@ -536,7 +537,7 @@ impl Options<'_, '_> {
             _ => return Err("no number; names of other numbers are not supported".into()),
         };
         let name = self.bit("flowint", name);
-        self.rule.bits.push(Bits { scope: Scope::Flow, names: vec![name], verb });
+        self.rule.bits.push(Bits { is_xbits: false, scope: Scope::Flow, names: vec![name], verb });
         Ok(())
     }
 

@@ -347,6 +347,8 @@ pub(super) enum StreamSide {
 /// Bits of a flow, of addresses, and numbers of a flow.
 #[derive(Debug, Clone)]
 pub(super) struct Bits {
+    /// Whether the keyword is `xbits`, whose `toggle` and `unset` come behind tests.
+    pub is_xbits: bool,
     pub scope: Scope,
     pub names: Vec<u32>,
     pub verb: BitVerb,

@@ -13,7 +13,7 @@ use super::lexer::{self, Opt, text};
 use super::limits::Limits;
 use super::options::{self, BitNames, Stop};
 use super::rate;
-use super::rule::{Head, Rate, Rule, Threshold};
+use super::rule::{BitVerb, Head, Rate, Rule, Threshold};
 use super::sets::Sets;
 use crate::spam::{Place, Problem, Severity};
 use crate::web::Suffixes;
@@ -343,15 +343,18 @@ impl Loader {
     }
 }
 
-/// Rules that change bits are tried before those that ask for them.
+/// Rules that change bits are tried before those that ask for them, but for `toggle` and `unset` of `xbits`.
 fn bits_order(rule: &Rule) -> u8 {
     let tests = rule.bits.iter().any(|bits| bits.verb.is_test());
     let changes = rule.bits.iter().any(|bits| !bits.verb.is_test());
+    let only = |verbs: &[BitVerb]| rule.bits.iter().all(|bits| bits.is_xbits && verbs.contains(&bits.verb));
     match (changes, tests) {
+        (true, false) if only(&[BitVerb::Unset]) => 4,
+        (true, false) if only(&[BitVerb::Unset, BitVerb::Toggle]) => 3,
         (true, false) => 0,
         (true, true) => 1,
         (false, true) => 2,
-        (false, false) => 3,
+        (false, false) => 5,
     }
 }
 

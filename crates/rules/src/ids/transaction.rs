@@ -49,6 +49,8 @@ pub(super) struct Trial {
     pub fired: HashSet<(u32, Direction), RandomState>,
     /// Rules on the stream that have matched and match again where their text comes again: the bytes that had come.
     pub told: HashMap<u32, u64, RandomState>,
+    /// Rules that ask for `xbits`, each way for itself, and how often their buffers had changed when they were tried last.
+    asked: HashMap<(u32, Direction), u64, RandomState>,
 }
 
 impl Trial {
@@ -80,6 +82,20 @@ impl Trial {
     /// Keeps that a section of a rule has not matched in its buffer after so many changes.
     pub fn put_failed(&mut self, rule: u32, at: usize, section: &Section, direction: Direction, changes: u64) {
         self.failed.insert(Trial::key(rule, at, section, direction), changes);
+    }
+
+    /// Whether a rule is to be tried. One that asks for `xbits` is tried once for the same buffers: what is set or toggled behind it
+    /// counts for the next transaction.
+    pub fn is_due(&mut self, number: u32, rule: &Rule, direction: Direction, transaction: &Transaction) -> bool {
+        let asks = rule.bits.iter().any(|bits| bits.is_xbits && bits.verb.is_test());
+        if !asks || rule.sections.is_empty() || rule.sections.iter().any(|section| section.buffer == Buffer::Payload) {
+            return true;
+        }
+        let may_be_absent = rule.sections.iter().any(Section::may_be_absent);
+        let ends = may_be_absent && transaction.ended[usize::from(direction == Direction::ToClient)];
+        let changes = |section: &Section| transaction.changes.get(&section.buffer).copied().unwrap_or(0);
+        let changes = rule.sections.iter().map(changes).fold(u64::from(ends), u64::saturating_add);
+        self.asked.insert((number, direction), changes) != Some(changes)
     }
 
     /// Forgets which sections of a rule have matched.
