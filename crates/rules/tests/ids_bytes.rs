@@ -202,6 +202,7 @@ const LINES_MATCHING: &[&str] = &[
     r#"http.stat_msg; content:"OK"; bsize:2;"#,
     r#"http.request_header; content:": nocolon"; bsize:9;"#,
     r#"http.content_len; bsize:2;"#,
+    r#"http.start; content:"JUNK|0d 0a|Host|3a| |0d 0a 3a| nocolon|0d 0a|Content-Length|3a| 4x|0d 0a 0d 0a|"; endswith;"#,
     r#"http.request_body; content:"body"; bsize:4;"#,
 ];
 
@@ -226,7 +227,8 @@ fn unusual_messages_are_read_as_by_suricata() {
     compare("http", &conversation(80, &CHUNKS, 1400), CHUNKS_MATCHING, &others);
     compare("http", &conversation(80, &CHUNKS, 1), CHUNKS_MATCHING, &others);
     let old = ["GET /a\r\n", "<html>"];
-    compare("http", &conversation(80, &old, 1400), &[r#"http.uri; bsize:2;"#], &[r#"http.protocol; bsize:0;"#]);
+    let matching = [r#"http.uri; bsize:2;"#, r#"http.start; content:"GET /a|0d 0a|"; bsize:8;"#];
+    compare("http", &conversation(80, &old, 1400), &matching, &[r#"http.protocol; bsize:0;"#]);
 }
 
 #[test]

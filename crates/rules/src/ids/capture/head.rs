@@ -230,6 +230,21 @@ pub(super) fn length(head: &Head) -> Option<u64> {
     std::str::from_utf8(&value[..end]).ok()?.parse().ok()
 }
 
+/// The first line and the fields, each as `Name: value` and those of one name joined; without fields the line alone.
+fn start(head: &Head) -> Vec<u8> {
+    let mut start = [&head.first[..], b"\r\n"].concat();
+    if head.fields.iter().any(|(name, _)| name.starts_with(b":")) {
+        // Fields of HTTP/2 were put down in this form.
+        start.extend_from_slice(&head.raw);
+    } else if !head.fields.is_empty() {
+        for (name, value) in &head.fields {
+            start.extend([name, &b": "[..], value, b"\r\n"].concat());
+        }
+        start.extend(b"\r\n");
+    }
+    start
+}
+
 /// Fills what both sides have.
 fn common(head: &Head, direction: Direction, fill: &mut dyn FnMut(Buffer, &[u8])) {
     let cookie: &[u8] = if direction == Direction::ToServer { b"cookie" } else { b"set-cookie" };
@@ -255,5 +270,5 @@ fn common(head: &Head, direction: Direction, fill: &mut dyn FnMut(Buffer, &[u8])
         fill(Buffer::HeaderNames, &names);
     }
     fill(Buffer::HeaderRaw, &head.raw);
-    fill(Buffer::Start, &[&head.first[..], b"\r\n", &head.raw].concat());
+    fill(Buffer::Start, &start(head));
 }
