@@ -182,6 +182,7 @@ fn digits_are_read_as_by_strtoull_and_jumps_begin_behind_them() {
         r#"content:"N"; byte_jump:2,0,relative,string,dec; content:"d"; within:1;"#,
         r#"content:"M"; byte_jump:4,0,relative,string,hex; content:"g"; within:1;"#,
         r#"content:"M"; byte_jump:4,0,relative,string,dec; content:"x"; within:1;"#,
+        r#"content:"N1"; byte_jump:1,-1,relative,string,dec,post_offset -9; content:"N1"; within:2;"#,
         r#"content:"N"; byte_test:2,=,-5,0,relative,string,dec;"#,
         r#"content:"N"; byte_test:2,>,100,0,relative,string,dec;"#,
     ];

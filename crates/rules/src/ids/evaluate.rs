@@ -357,7 +357,9 @@ impl Run<'_> {
                     From::Beginning => view.base.checked_neg()?,
                     From::End => view.length(),
                 };
+                // A jump in front of the buffer ends at its beginning.
                 let place = from.checked_add(by)?.checked_add(self.value(*post_offset))?;
+                let place = place.max(view.base.checked_neg()?);
                 (0..=view.length()).contains(&place).then_some(place)
             }
             Verb::Extract { variable, multiplier, align } => {
