@@ -28,8 +28,7 @@ impl Authenticator {
     /// A new key, for the site with this authority.
     pub fn new(authority: &str) -> Authenticator {
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new()).unwrap();
-        let key =
-            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref(), &SystemRandom::new()).unwrap();
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref()).unwrap();
         let origin = format!("https://{authority}");
         Authenticator { key, origin, user: String::new(), counter: 0, verifies: true }
     }

@@ -143,7 +143,7 @@ impl Text {
             return true;
         }
         self.gap = Gap::None;
-        if !self.is_behind_blank && !(is_within && self.tags == Tags::Joined) {
+        if !(self.is_behind_blank || is_within && self.tags == Tags::Joined) {
             into.push(b' ');
             self.is_behind_blank = true;
         }

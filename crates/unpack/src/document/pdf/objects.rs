@@ -78,7 +78,7 @@ impl Objects {
 
     /// A number of the head, or an offset.
     fn head(&mut self, value: u64) {
-        if self.head % 2 == 0 && (self.numbers.len() as u64) < NUMBERS_MAX {
+        if self.head.is_multiple_of(2) && (self.numbers.len() as u64) < NUMBERS_MAX {
             self.numbers.push(value);
         }
         self.head -= 1;
