@@ -278,7 +278,7 @@ fn write_file(file: &File, out: &mut Vec<u8>) {
 fn as_mail(file: &File) -> Option<Vec<u8>> {
     let kind = file.kind.split(';').next().unwrap_or_default().trim();
     let is_named = file.name.len() > 4 && file.name.to_ascii_lowercase().ends_with(".eml");
-    if !kind.eq_ignore_ascii_case("message/rfc822") && !(is_named && kind != "text/plain") {
+    if !(kind.eq_ignore_ascii_case("message/rfc822") || is_named && kind != "text/plain") {
         return None;
     }
     let first = file.content.split(|&byte| byte == b'\n').next().unwrap_or_default();
