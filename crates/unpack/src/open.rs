@@ -13,7 +13,8 @@ use crate::archive::{
 };
 use crate::disk::{cramfs, dmg, hfs, image, iso, jffs2, squashfs, wim};
 use crate::document::{
-    chm, cms, html, lnk, makeself, ole2, onenote, openpgp, pdf, relationships, rtf, runs, script, shar, tnef,
+    chm, cms, download, html, lnk, makeself, ole2, onenote, openpgp, pdf, relationships, rtf, runs, script, shar, tnef,
+    utf16,
 };
 use crate::frame::archive::Archive;
 use crate::frame::compressed::Compressed;
@@ -223,7 +224,7 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(&[Binary, Flash, JavaClass]), "archive", others),
     of(When::Whole(WEAK), "archive", others),
     of(When::Beside(IMAGES), "archive", others),
-    of(When::Beside(&[Image]), "archive", |limits, passwords| {
+    of(When::Beside(&[Elf, MachO, Image]), "archive", |limits, passwords| {
         Box::new(Stowaway::behind_picture(reader, limits, passwords))
     }),
     // Formats that are known and not opened.
@@ -234,6 +235,9 @@ pub const ROWS: &[Row] = &[
     // Executables that may be packed, the compiled scripts that are in them or that a file is; strings of scripts.
     of(When::Beside(&[Pe, Elf, Binary]), "packed", |limits, _| Box::new(Reading::new(packed::Packed::new(limits)))),
     of(When::Beside(TEXTS), "packed", |_, _| Box::new(Reading::new(script::Script::new()))),
+    of(When::Beside(&[Html, Xml]), "download", |_, _| Box::new(Reading::new(download::Download::new()))).verbatim(),
+    of(When::Beside(TEXTS), "utf-16", |_, _| Box::new(Reading::new(utf16::Utf16::default()))),
+    of(When::Beside(&[Binary]), "utf-16", |_, _| Box::new(Reading::new(utf16::Utf16::default()))),
     // Executables as they are, and encoded files in text.
     of(When::Beside(&[Binary, Pe, Elf, MachO, Image]), "carried", |_, _| {
         Box::new(Reading::new(carried::Carried::default()))

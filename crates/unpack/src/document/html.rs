@@ -19,7 +19,7 @@ use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 pub(crate) const FORMAT: Format = Format {
     name: "HTML, SVG, XML, scripts",
     methods: "`data:` URIs (Base64, percent, with references to characters), Base64 strings of 64 characters and more, joined \
-              by `+` and `&` or as an array, reversed, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
+              by `+` and `&` or as an array, reversed, of raw deflate, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
               elements (Word 2003 XML, Flat OPC, flat ODF, text areas), in lines (iCalendar, vCard, LDIF, blocks of PEM and OpenPGP), and Base32 there; \
               arrays of bytes as numbers",
     not_read: "",

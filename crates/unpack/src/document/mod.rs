@@ -2,6 +2,7 @@
 
 pub(crate) mod chm;
 pub(crate) mod cms;
+pub(crate) mod download;
 pub(crate) mod html;
 pub(crate) mod lnk;
 pub(crate) mod makeself;
@@ -15,3 +16,4 @@ pub(crate) mod runs;
 pub(crate) mod script;
 pub(crate) mod shar;
 pub(crate) mod tnef;
+pub(crate) mod utf16;

@@ -18,6 +18,7 @@
 
 mod armour;
 mod base64;
+mod property;
 
 use stream::{Kind, Object, ReadAt};
 
@@ -25,6 +26,7 @@ use crate::frame::cuts;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use armour::Armour;
 use base64::{Base64, Decided};
+use property::name_before;
 
 /// Bytes that are looked at together, and held that long.
 const PIECE_BYTES: usize = 512;
@@ -37,7 +39,7 @@ const RUN_SURE: usize = 1024;
 /// Numbers that are emitted as bytes.
 const NUMBERS_MIN: usize = 32;
 /// Last bytes read, so that the beginning of a folded line is at hand.
-const BACK_BYTES: usize = 128;
+const BACK_BYTES: usize = 256;
 
 const _: () = assert!(armour::NAME_MAX <= BACK_BYTES);
 
@@ -220,6 +222,7 @@ fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), u
                 }
                 None => {}
             }
+            run.name = name_before(&held[..at]);
             Ok((State::Base64(Box::new(run)), at))
         }
         (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers).min(armour.unwrap_or_else(|wait| wait))),
@@ -379,6 +382,7 @@ mod tests {
             format!("<x>{}</x>", encoded(76, "&#13;\n")),
             format!("ATTACH;ENCODING=BASE64;VALUE=BINARY:{}\r\nEND:VEVENT\r\n", encoded(999, "")),
             format!("ATTACH;VALUE=BINARY:\r\n {}\r\nEND:VEVENT\r\n", encoded(74, "\r\n ")),
+            format!("ATTACH;FILENAME=a;ENCODING=BASE64:{}\r\n", encoded(999, "")),
             format!("PHOTO;ENCODING=b:{}\r\n {}\r\nEND:VCARD\r\n", &encoded(999, "")[..7], &encoded(999, "")[7..]),
             format!("dn: x\njpegPhoto:: {}\n {}\ncn: y\n", &encoded(999, "")[..64], &encoded(999, "")[64..]),
             format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", encoded(64, "\n")),

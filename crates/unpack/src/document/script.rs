@@ -1,18 +1,24 @@
 //! Strings that a script puts together in a way that shows: escaped characters, pieces of an array that are joined, text that
-//! is reversed, hexadecimal.
+//! is reversed, hexadecimal; Base64 of deflate without a header.
 //!
 //! A string, and those joined to it by `+`, `&` or as an array, is held without its escapes (`\x41`, `\u0041`, `%41`, octal,
 //! line ends). Where it ends it is emitted: decoded if it is Base64 or hexadecimal, as it stands if half of it was escaped. Plain
-//! Base64 strings are told by `html` as they come, and not here.
+//! Base64 strings are told by `html` as they come; here only what they make if they are reversed or packed, whatever the script
+//! calls for it.
 //!
 //! Bounds: a string of [`STRING_BYTES_MAX`], and [`TAIL_BYTES`] behind it; of a longer one so much is emitted. Left out: strings
 //! joined under names, and in other orders than they stand in; `data:` URIs, which are told by `html` too.
 
-use stream::{FileType, Kind, Object, ReadAt};
+mod layer;
+
+use std::collections::VecDeque;
+
+use stream::{FileType, ReadAt};
 
 use crate::document::html::base64_value;
-use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
+use crate::frame::reader::{Ended, Outbox, Reader};
 use crate::recognise::head::recognise;
+use layer::Layer;
 
 /// The longest string that is held.
 const STRING_BYTES_MAX: usize = 1 << 20;
@@ -35,8 +41,10 @@ pub(crate) struct Script {
     value: Value,
     /// The last character outside of a string that is no blank.
     last: u8,
-    /// String in emission, and how far it is.
-    telling: Option<(Vec<u8>, usize)>,
+    /// What is told of the last string.
+    telling: VecDeque<Layer>,
+    /// Bytes worked on since that was said.
+    work: usize,
 }
 
 enum State {
@@ -94,7 +102,7 @@ impl Value {
 
 impl Script {
     pub fn new() -> Script {
-        Script { state: State::Outside, value: Value::default(), last: 0, telling: None }
+        Script { state: State::Outside, value: Value::default(), last: 0, telling: VecDeque::new(), work: 0 }
     }
 
     fn outside(&mut self, input: &[u8]) -> usize {
@@ -321,21 +329,14 @@ impl Script {
         let has = |word: &[u8]| memchr::memmem::find(tail, word).is_some();
         let is_joined = value.pieces > 1 && value.array && tail.first() == Some(&b']') && has(b".join");
         let reversed = has(b"reverse");
-        self.telling = told(value, is_joined, reversed).map(|bytes| (bytes, 0));
+        self.telling = told(value, is_joined, reversed, &mut self.work);
         false
     }
 
     fn tell(&mut self, outbox: &mut Outbox) {
-        let Some((bytes, at)) = &mut self.telling else { return };
-        if *at == 0 {
-            outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
-        }
-        let end = bytes.len().min(*at + CONTENT_BYTES);
-        outbox.content(&bytes[*at..end]);
-        *at = end;
-        if end == bytes.len() {
-            outbox.close();
-            self.telling = None;
+        outbox.worked(std::mem::take(&mut self.work));
+        if self.telling.front_mut().is_some_and(|layer| layer.tell(outbox)) {
+            self.telling.pop_front();
         }
     }
 }
@@ -349,37 +350,63 @@ fn is_method(tail: &[u8], next: u8) -> bool {
     next != b';' && next != b'\n' && METHODS.iter().any(fits)
 }
 
-/// Content to emit of a string.
-fn told(value: Value, is_joined: bool, reversed: bool) -> Option<Vec<u8>> {
-    let mut bytes = value.bytes;
-    let is_escaped = value.escapes * 2 >= bytes.len() && bytes.len() >= ESCAPED_MIN;
-    let is_uri = bytes.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"data:"));
+/// What is told of a string.
+fn told(value: Value, is_joined: bool, reversed: bool, work: &mut usize) -> VecDeque<Layer> {
+    let is_escaped = value.escapes * 2 >= value.bytes.len() && value.bytes.len() >= ESCAPED_MIN;
+    let is_put_together = is_joined || value.escapes > 0;
     // Pieces of a list that is never joined are as unrelated as the words of a page.
     let is_whole = value.pieces == 1 || !value.array || is_joined;
-    let are_lines = value.listed && bytes.len() >= value.pieces.saturating_mul(LINE_MIN);
+    let are_lines = value.listed && value.bytes.len() >= value.pieces.saturating_mul(LINE_MIN);
+    let mut bytes = value.bytes;
+    let is_uri = bytes.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"data:"));
     if bytes.len() < BASE64_MIN || !is_whole && !are_lines || is_uri {
-        return None;
+        return VecDeque::new();
     }
+    let is_line_end = |byte: u8| matches!(byte, b'\r' | b'\n');
+    let is_base64 = |byte: u8| is_line_end(byte) || base64_value(byte).is_some();
+    let is_padded_first = bytes.first() == Some(&b'=') && bytes.iter().all(|&byte| byte == b'=' || is_base64(byte));
+    let reversed = reversed || is_padded_first;
     if reversed {
         bytes.reverse();
     }
-    let is_line_end = |byte: u8| matches!(byte, b'\r' | b'\n');
     let end = bytes.iter().rposition(|&byte| byte != b'=' && !is_line_end(byte)).map_or(0, |last| last + 1);
     let text = &bytes[..end];
-    let is_base64 = text.iter().all(|&byte| is_line_end(byte) || base64_value(byte).is_some());
+    let is_base64 = !text.is_empty() && text.iter().all(|&byte| is_base64(byte));
     if !is_whole {
         // Lines of one file in a list show its type.
         let is_known = || !matches!(recognise(&decoded(text)), FileType::Binary | FileType::Image | FileType::Text);
-        return (is_base64 && is_known()).then(|| decoded(text));
+        return (is_base64 && is_known()).then(|| Layer::plain(decoded(text))).into_iter().collect();
     }
     if text.len() >= HEX_MIN && text.len() == bytes.len() && text.iter().all(u8::is_ascii_hexdigit) {
         let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as u8;
-        return Some(text.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect());
+        let decoded = text.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect();
+        return [Layer::plain(decoded)].into();
     }
-    if is_base64 && (is_joined || reversed || value.escapes > 0) {
-        return Some(decoded(text));
+    match is_base64 {
+        true => base64_layers(text, is_put_together, reversed, work),
+        false => is_escaped.then(|| Layer::plain(bytes)).into_iter().collect(),
     }
-    (is_escaped && !is_base64).then_some(bytes)
+}
+
+/// What is told of Base64: it, if nobody else tells it; what it unpacks to; and the same of it read backwards, if that makes sense.
+fn base64_layers(text: &[u8], is_put_together: bool, reversed: bool, work: &mut usize) -> VecDeque<Layer> {
+    let is_cut = text.len() == STRING_BYTES_MAX;
+    let mut layers = VecDeque::new();
+    let forwards = decoded(text);
+    *work = work.saturating_add(text.len());
+    layers.extend(Layer::inflated(&forwards, is_cut, work));
+    if is_put_together || reversed {
+        layers.push_front(Layer::plain(forwards));
+    } else {
+        let backwards = decoded(&text.iter().rev().copied().collect::<Vec<_>>());
+        *work = work.saturating_add(text.len());
+        let inflated = Layer::inflated(&backwards, false, work);
+        if inflated.is_some() || layer::makes_sense(&backwards) {
+            layers.push_back(Layer::plain(backwards));
+        }
+        layers.extend(inflated);
+    }
+    layers
 }
 
 fn decoded(text: &[u8]) -> Vec<u8> {
@@ -397,12 +424,12 @@ fn decoded(text: &[u8]) -> Vec<u8> {
 
 impl Reader for Script {
     fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        if self.telling.is_some() {
+        if !self.telling.is_empty() {
             self.tell(outbox);
             return 0;
         }
         let mut at = 0;
-        while at < input.len() && self.telling.is_none() {
+        while at < input.len() && self.telling.is_empty() {
             at += match std::mem::replace(&mut self.state, State::Outside) {
                 State::Outside => self.outside(&input[at..]),
                 State::In { quote, escape } => self.inside(quote, escape, &input[at..]),
@@ -412,6 +439,7 @@ impl Reader for Script {
         if at == 0 {
             self.tell(outbox);
         }
+        outbox.worked(std::mem::take(&mut self.work));
         at
     }
 
@@ -421,7 +449,7 @@ impl Reader for Script {
             self.finish(&joint);
         }
         self.tell(outbox);
-        if self.telling.is_some() { Ended::More } else { Ended::Done }
+        if !self.telling.is_empty() { Ended::More } else { Ended::Done }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Known formats without a reader: a finding reports that their content was not inspected.
 //!
 //! Images of Windows made to be piped, old squashfs, EROFS and UBI; disks of QEMU's first version and of VMware in
-//! several files; lrzip, zpaq, bzip3. A file is recognised by its beginning, which does not depend on its content. A
+//! several files; lrzip, zpaq, bzip3; packs and bundles of git. A file is recognised by its beginning, which does not depend on its content. A
 //! format that gets a reader loses its line here.
 //!
 //! Bounds: [`HEAD_BYTES`]. Left out: such files after or within others.
@@ -24,6 +24,10 @@ const CERTAIN: &[(usize, &[u8])] = &[
     (0, b"zPQ\x01"),
     (0, b"zPQ\x02"),
     (0, b"BZ3v1"),
+    (0, b"PACK\0\0\0\x02"),
+    (0, b"PACK\0\0\0\x03"),
+    (0, b"# v2 git bundle\n"),
+    (0, b"# v3 git bundle\n"),
     (0, b"UBI#\x01"),
     (0, b"UBI!"),
     (1024, b"\xe2\xe1\xf5\xe0"),

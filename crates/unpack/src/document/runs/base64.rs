@@ -28,6 +28,8 @@ pub(super) struct Base64 {
     /// The reference to a character that is being read.
     reference: Option<u8>,
     padded: bool,
+    /// The name of what it holds.
+    pub name: Option<Box<str>>,
     pub decided: Decided,
     looks: Looks,
     /// Whether it is Base32.
@@ -130,7 +132,7 @@ impl Base64 {
         }
         self.decided = Decided::Told;
         self.is_base32 = self.looks.are_base32();
-        outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
+        outbox.open(Object { kind: Kind::Embedded, name: self.name.take(), ..Object::default() });
         for byte in held {
             self.decode(byte, outbox);
         }

@@ -45,6 +45,59 @@ fn strings_that_a_script_puts_together_are_told() {
     }
 }
 
+fn deflated(content: &[u8]) -> Vec<u8> {
+    let mut packed = vec![0; content.len() + 64];
+    let config = zlib_rs::DeflateConfig { window_bits: -15, ..zlib_rs::DeflateConfig::default() };
+    zlib_rs::compress_slice(&mut packed, content, config).0.to_vec()
+}
+
+#[test]
+fn base64_of_deflate_without_a_header_is_inflated() {
+    let packed = deflated(CONTENT);
+    let base64 = text::base64::encode(&packed);
+    let reversed: String = base64.chars().rev().collect();
+    for text in [
+        format!("<?php eval(gzinflate(base64_decode(\"{base64}\")));"),
+        format!("$b = [Convert]::FromBase64String('{base64}')\n"),
+    ] {
+        assert_eq!(found(&text), [CONTENT], "{text}");
+    }
+    for text in [
+        format!("<?php eval(gzinflate(base64_decode(strrev(\"{reversed}\"))));"),
+        format!("zlib.inflateRawSync(Buffer.from('{reversed}'.split('').reverse().join(''), 'base64'))"),
+    ] {
+        assert_eq!(found(&text), [&packed[..], CONTENT], "{text}");
+    }
+    // What is behind the stream, or missing, speaks against it.
+    for other in [[&packed[..], b"behind"].concat(), packed[..packed.len() - 3].to_vec(), [7; 66].to_vec()] {
+        assert_eq!(found(&format!("x = '{}'", text::base64::encode(&other))), Vec::<Vec<u8>>::new());
+    }
+}
+
+#[test]
+fn much_that_little_inflates_to_is_told_as_it_is_made() {
+    let content = vec![b'a'; 3 << 20];
+    let text = format!("x = '{}'", text::base64::encode(&deflated(&content)));
+    assert!(law::content(&law::tell(Reading::new(Script::new()), text.as_bytes())) == content);
+}
+
+#[test]
+fn reversed_base64_is_told_whatever_reverses_it() {
+    let page = "<html><body>a page that a script holds from its last character to its first one</body></html>";
+    let wide: Vec<u8> = "IEX (New-Object Net.WebClient)".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for content in [CONTENT, &CONTENT[2..], page.as_bytes(), &wide] {
+        let reversed: String = text::base64::encode(content).chars().rev().collect();
+        for text in [
+            format!("base64_decode(strrev(\"{reversed}\"))"),
+            format!("x = StrReverse(\"{reversed}\")"),
+            format!("$a = '{reversed}'.ToCharArray(); [array]::Reverse($a)"),
+        ] {
+            let found = found(&text);
+            assert_eq!(found.iter().filter(|found| **found == content).count(), 1, "{text} {found:?}");
+        }
+    }
+}
+
 #[test]
 fn base64_of_json_may_escape_its_slashes() {
     let (plain, slashes) = ([0xff; 66], "/".repeat(88));
