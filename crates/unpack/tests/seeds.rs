@@ -78,3 +78,21 @@ fn a_raw_offset_is_where_the_content_stands() {
     }
     assert!(checked > 30, "only {checked} have one");
 }
+
+#[test]
+fn a_member_of_a_zip_has_its_local_name_beside_the_unicode_one() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let root = Node::open(Object::default(), stream(&corpus, "zip/two-names.zip"), 1);
+    let names: Vec<_> = root.children.iter().flat_map(|child| child.object.names()).collect();
+    assert_eq!(names, ["ok.pdf", "evil.exe"]);
+}
+
+#[test]
+fn a_compressed_stream_behind_an_executable_is_read() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for seed in ["gzip/plain.gz", "xz/crc64.xz"] {
+        let elf = [b"\x7fELF\x02\x01\x01", &[0; 57][..], &[0x90; 2000], &stream(&corpus, seed)].concat();
+        let root = Node::open(Object::default(), elf, 1);
+        assert!(root.children.iter().any(|child| child.content.len() == 405), "{seed}");
+    }
+}

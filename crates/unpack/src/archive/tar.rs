@@ -1,7 +1,7 @@
 //! Tar in all its dialects: v7, ustar, pax, GNU (old and new, long names, sparse), star.
 //!
-//! Members are emitted raw, sparse ones with their holes, unless their map makes no sense. Links and directories
-//! are told only if they carry bytes. Reading goes on behind the end-of-archive blocks and behind broken headers; what is no member there
+//! Members are emitted raw, sparse ones with their holes, unless their map makes no sense. A hard link is a second name, and
+//! told as an empty member; other links and directories only if they carry bytes. Reading goes on behind the end-of-archive blocks and behind broken headers; what is no member there
 //! is emitted as a member without name, so that nothing is passed over.
 //!
 //! Where readers differ, `Heuristics.Ambiguous.Tar.*` says so: members behind the end (`AfterEnd`), a wrong checksum in

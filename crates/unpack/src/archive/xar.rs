@@ -1,7 +1,7 @@
 //! XAR archives (`.xar`, `.pkg` of macOS): a header, a table of contents in compressed XML, and a heap of members.
 //!
-//! Members are told in the order of the heap; ranges of it that no member names are passed over, members that share a
-//! range or overlap are emitted once. Left out: extended attributes and signatures in the heap. Source: the description of the
+//! Members are told in the order of the heap; ranges of it that no member names are passed over. The content of members that
+//! share a range or overlap is emitted once, the others of them are empty. Left out: extended attributes and signatures in the heap. Source: the description of the
 //! format in the xar project's wiki. Bounds: a packed table of `spool_bytes_max`, a table of [`TABLE_BYTES_MAX`],
 //! `directory_entries_max` members, one decoder.
 
@@ -119,7 +119,8 @@ impl Xar {
                 if *last != Some(range) {
                     faults.push(OVERLAP);
                 }
-                continue;
+                let object = Object { name: Some(entry.name), size: Some(0), ..Object::default() };
+                return Record::Member(0, Member { object, content: Content::Raw(0), check: Check::None });
             }
             *last = Some(range);
             let (decoder, is_known) = decoder(&entry.encoding, &self.limits);

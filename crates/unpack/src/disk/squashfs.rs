@@ -1,7 +1,8 @@
 //! Squashfs, the packed file system of live systems, firmware and snaps: each file of it, told at the end.
 //!
 //! The tree is walked from its root, as the kernel does; then the files are told in the order of the blocks that hold their
-//! tails (`fragments`), so that each such block is unpacked once. A file with several names is told by the first one.
+//! tails (`fragments`), so that each such block is unpacked once. A file with several names is told by the first one; each
+//! other one is an empty member.
 //!
 //! Bounds: the image, up to `spool_bytes_max`; a name and 64 bytes for each of `directory_entries_max` entries; blocks of
 //! 1 MiB, one of data and one of tails; metadata of 8 KiB. A folder is read once, whatever lists it.
@@ -129,6 +130,8 @@ pub(crate) struct Volume {
     /// Files, the next one last once all are found.
     files: Vec<Found>,
     are_sorted: bool,
+    /// Further names of files.
+    links: Vec<u32>,
     open: Option<Open>,
     /// Bytes of tails that may still be unpacked; used ones are given back.
     tails_left: u64,
@@ -172,6 +175,7 @@ impl Volume {
             paths: Paths::new(limits),
             files: Vec::new(),
             are_sorted: false,
+            links: Vec::new(),
             open: None,
             tails_left: TAILS_BYTES,
             fragment: None,
@@ -236,14 +240,17 @@ impl Volume {
                 left = left.checked_sub(ENTRY)?.checked_sub(name_bytes as u32)?;
                 let place = Place { block: block.into(), within: le16(&fixed, 0) };
                 let kind = le16(&fixed, 4);
-                if !matches!(kind, FOLDER | FILE) || !self.met.insert((kind, place)) {
+                let is_first = matches!(kind, FOLDER | FILE) && self.met.insert((kind, place));
+                if !is_first && kind != FILE {
                     continue;
                 }
                 let Some(entry) = self.paths.add(of, &name) else {
                     self.fault(ENTRIES, outbox);
                     return Some(());
                 };
-                if kind == FOLDER {
+                if !is_first {
+                    self.links.push(entry);
+                } else if kind == FOLDER {
                     self.folders.push((place, Some(entry)));
                 } else if self.file(place, entry, kept).is_none() {
                     self.broken(outbox);
@@ -403,8 +410,18 @@ impl FileSystem for Volume {
             if !std::mem::replace(&mut self.are_sorted, true) {
                 self.files.sort_by_key(|file| std::cmp::Reverse((file.fragment, file.place)));
             }
-            let Some(found) = self.files.pop() else { return true };
-            self.begin(&found, kept, outbox);
+            match (self.files.pop(), self.links.pop()) {
+                (Some(found), link) => {
+                    self.links.extend(link);
+                    self.begin(&found, kept, outbox);
+                }
+                (None, Some(link)) => {
+                    let name = Some(self.paths.of(link));
+                    outbox.open(Object { kind: Kind::Member, name, size: Some(0), ..Object::default() });
+                    outbox.close();
+                }
+                (None, None) => return true,
+            }
         }
         outbox.worked(self.inodes.take_work() + self.listings.take_work() + self.tails.take_work());
         false

@@ -2,7 +2,8 @@
 //! order in the file.
 //!
 //! A content is packed in chunks, or is a range of a resource that many contents share (`chunks`). Names come from the
-//! metadata of the images, by the hash of their content (`names`): of several names the first counts. The hash is
+//! metadata of the images, by the hash of their content (`names`): of several names the first is the content's, and
+//! each other one that of an empty member, as are those of empty files. The hash is
 //! compared.
 //!
 //! Bounds: the file, up to `spool_bytes_max`; `directory_entries_max` contents of 120 bytes, and as many paths; tables
@@ -338,6 +339,9 @@ impl FileSystem for Image {
             let chunks = before.unwrap_or_else(|| Chunks::new(content.resource));
             let end = content.start.saturating_add(content.bytes);
             self.job = Some(Job { chunks, at: content.start, end, purpose });
+        } else if let Some(name) = self.names.next_other() {
+            outbox.open(Object { kind: Kind::Member, name: Some(name), size: Some(0), ..Object::default() });
+            outbox.close();
         } else {
             return true;
         }

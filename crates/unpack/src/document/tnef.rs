@@ -1,6 +1,7 @@
 //! TNEF (MS-OXTNEF), the `winmail.dat` of Outlook, forward as it streams: attachments, bodies, embedded messages.
 //!
-//! Checksums of attributes play no role, as with its readers. Reading ends at what is no attribute; the rest is emitted as
+//! Checksums of attributes play no role, as with its readers. A name that follows the data of its attachment, as Outlook
+//! writes it, is that of an empty member. Reading ends at what is no attribute; the rest is emitted as
 //! a member without name.
 //!
 //! Bounds: a header of 9 bytes, one name, the properties of [`properties`].
@@ -13,7 +14,7 @@ use crate::frame::codec::{Collected, le32};
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader};
-use properties::Properties;
+use properties::{Attachment, Properties};
 
 /// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
@@ -44,8 +45,9 @@ pub(crate) struct Tnef {
     limits: Limits,
     at: u64,
     header: Collected<HEADER>,
-    /// The name of the attachment that is being read.
+    /// The title that is being read.
     title: Vec<u8>,
+    attachment: Attachment,
     state: State,
 }
 
@@ -71,6 +73,7 @@ impl Tnef {
             at: 0,
             header: Collected::new(),
             title: Vec::new(),
+            attachment: Attachment::default(),
             state: State::Signature(SIGNATURE_BYTES),
         }
     }
@@ -86,17 +89,21 @@ impl Tnef {
         }
         match le32(header, 1) & 0xffff {
             ATTACH_BEGINS => {
-                self.title.clear();
+                self.attachment = Attachment::default();
                 State::Skip(length + CHECKSUM_BYTES)
             }
             ATTACH_TITLE => {
                 self.title.clear();
                 State::Title(length)
             }
-            ATTACH_DATA => self.member(self.name(), length, outbox),
+            ATTACH_DATA => {
+                self.attachment.is_told = true;
+                self.member(self.attachment.name.clone(), length, outbox)
+            }
             BODY => self.member(Some("body.txt".into()), length, outbox),
             MESSAGE_PROPERTIES | ATTACH_PROPERTIES => {
-                State::Properties { reader: Box::new(Properties::new(self.name(), &self.limits)), left: length }
+                let attachment = std::mem::take(&mut self.attachment);
+                State::Properties { reader: Box::new(Properties::new(attachment, &self.limits)), left: length }
             }
             _ => State::Skip(length + CHECKSUM_BYTES),
         }
@@ -113,9 +120,12 @@ impl Tnef {
         State::Content(size)
     }
 
-    fn name(&self) -> Option<Box<str>> {
+    /// The title is read.
+    fn title_ends(&mut self, outbox: &mut Outbox) {
         let title = self.title.split(|&byte| byte == 0).next().unwrap_or_default();
-        (!title.is_empty()).then(|| name::utf8_or_latin1(title))
+        if !title.is_empty() {
+            self.attachment.has_name(name::utf8_or_latin1(title), outbox);
+        }
     }
 
     fn take(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
@@ -140,7 +150,10 @@ impl Tnef {
             }
             State::Skip(0) => (0, State::Header),
             State::Skip(left) => (at_most(left), State::Skip(left - at_most(left) as u64)),
-            State::Title(0) => (0, State::Skip(CHECKSUM_BYTES)),
+            State::Title(0) => {
+                self.title_ends(outbox);
+                (0, State::Skip(CHECKSUM_BYTES))
+            }
             State::Title(left) => {
                 let count = at_most(left);
                 let room = (self.limits.name_bytes_max as usize).saturating_sub(self.title.len());
@@ -157,6 +170,7 @@ impl Tnef {
             }
             State::Properties { mut reader, left: 0 } => {
                 reader.finish(outbox);
+                self.attachment = reader.into_attachment();
                 (0, State::Skip(CHECKSUM_BYTES))
             }
             State::Properties { mut reader, left } => {
@@ -182,7 +196,11 @@ impl Reader for Tnef {
 
     fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
         let is_cut = match std::mem::replace(&mut self.state, State::Skip(0)) {
-            State::Signature(_) | State::Title(_) => true,
+            State::Signature(_) => true,
+            State::Title(_) => {
+                self.title_ends(outbox);
+                true
+            }
             // The checksum behind the last attribute is often missing.
             State::Skip(left) => left > CHECKSUM_BYTES,
             State::Header => self.header.len() > 0,

@@ -40,6 +40,7 @@ impl Tar {
         let name = name::utf8_lossy(name.as_deref().unwrap_or(&header.name));
         let entry = Entry { name: Some(name), size, ..Entry::default() };
         self.state = match header.kind {
+            b'1' if size == 0 => State::Opening { entry, block_is_content: false },
             b'1'..=b'6' if size == 0 => State::Block { link: None },
             b'1'..=b'6' => State::Block { link: Some(entry) },
             b'S' => self.old_sparse(entry, &header),

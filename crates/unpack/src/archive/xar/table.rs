@@ -26,7 +26,7 @@ const DEPTH_MAX: usize = 64;
 struct File {
     path: Box<str>,
     data: Option<Data>,
-    /// Not a folder or a link.
+    /// Not a folder or a symbolic link.
     is_plain: bool,
     /// Within the element of its data.
     in_data: bool,
@@ -82,7 +82,7 @@ impl File {
                 let parent = if self.path.is_empty() { String::new() } else { format!("{}/", self.path) };
                 self.path = name::cut(&format!("{parent}{}", unescaped(text)), name_bytes_max);
             }
-            "type" if !is_end && !self.in_data => self.is_plain = text.trim() == "file",
+            "type" if !is_end && !self.in_data => self.is_plain = matches!(text.trim(), "file" | "hardlink"),
             "data" => {
                 self.in_data = !is_end && !tag.ends_with('/');
                 self.data.get_or_insert_default();

@@ -19,6 +19,7 @@ use crate::frame::password::TOO_COSTLY;
 pub(super) struct Member {
     header: Header,
     name: Option<Box<str>>,
+    other_name: Option<Box<str>>,
     /// Records of folders before it.
     folders_before: u32,
     entry: Entry,
@@ -91,6 +92,7 @@ impl Member {
         Member {
             header,
             name: (!name.is_empty()).then_some(name),
+            other_name: tail.other_name(),
             folders_before,
             entry: Entry {
                 offset: tail.at,
@@ -208,6 +210,7 @@ impl Member {
             Event::Open(Object {
                 kind: Kind::Member,
                 name: self.name.take(),
+                other_names: self.other_name.take().into_iter().collect(),
                 size: length_is_known.then_some(told),
                 raw_offset: is_raw.then_some(place.at),
                 entry: Some(Box::new(stream::Entry {

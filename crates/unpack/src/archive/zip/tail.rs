@@ -125,6 +125,12 @@ impl Tail {
         }
     }
 
+    /// The local name, if the Unicode extra field has another: Explorer and Python write the member under it.
+    pub fn other_name(&self) -> Option<Box<str>> {
+        let name = name::utf8_or_cp437(&self.name);
+        (self.extra.unicode.is_some() && !name.is_empty() && name != self.name()).then_some(name)
+    }
+
     /// How the member is encrypted, if it is by AES.
     pub const fn aes(&self) -> Option<AesExtra> {
         self.extra.aes

@@ -21,6 +21,8 @@ const STREAM_BYTES: u64 = 38;
 
 pub(super) struct Names {
     paths: BTreeMap<Hash, Box<str>>,
+    /// Paths of files without content, and further ones of contents.
+    others: BTreeSet<Box<str>>,
     entries_left: u32,
     name_bytes_max: usize,
 }
@@ -29,6 +31,7 @@ impl Names {
     pub fn new(limits: &Limits) -> Names {
         Names {
             paths: BTreeMap::new(),
+            others: BTreeSet::new(),
             entries_left: limits.directory_entries_max,
             name_bytes_max: limits.name_bytes_max as usize,
         }
@@ -37,6 +40,11 @@ impl Names {
     /// The path of the content with this hash.
     pub fn of(&self, hash: &Hash) -> Option<Box<str>> {
         self.paths.get(hash).cloned()
+    }
+
+    /// The next path that has no content of its own.
+    pub fn next_other(&mut self) -> Option<Box<str>> {
+        self.others.pop_first()
     }
 
     /// Reads the metadata of an image; whether there was room for all of it.
@@ -61,36 +69,47 @@ impl Names {
             let own = text(entry, ENTRY_BYTES as usize, le16(entry, 100));
             let path = if path.is_empty() { own } else { format!("{path}/{own}").into() };
             let path = name::cut(&path, self.name_bytes_max);
-            self.note(entry, 64, &path);
-            next = self.streams(metadata, at, entry, &path);
-            if le32(entry, 8) & FOLDER != 0 && le64(entry, 16) != 0 {
+            let is_noted = self.note(entry, 64, &path);
+            let is_stream_noted;
+            (next, is_stream_noted) = self.streams(metadata, at, entry, &path);
+            let is_folder = le32(entry, 8) & FOLDER != 0;
+            if is_folder && le64(entry, 16) != 0 {
                 folders.push((le64(entry, 16), path));
+            } else if !is_folder && !is_noted && !is_stream_noted && !path.is_empty() {
+                self.others.insert(path);
             }
         }
         true
     }
 
-    /// Notes the streams behind an entry; where the next entry stands.
-    fn streams(&mut self, metadata: &[u8], at: u64, entry: &[u8], path: &str) -> Option<u64> {
-        let mut at = behind(at, entry)?;
+    /// Notes the streams behind an entry; where the next entry stands, and whether one of them has content under its name.
+    fn streams(&mut self, metadata: &[u8], at: u64, entry: &[u8], path: &str) -> (Option<u64>, bool) {
+        let (mut next, mut is_noted) = (behind(at, entry), false);
         for _ in 0..le16(entry, 96) {
-            let stream = part(metadata, at, STREAM_BYTES)?;
+            let Some((at, stream)) = next.and_then(|at| Some((at, part(metadata, at, STREAM_BYTES)?))) else {
+                return (None, is_noted);
+            };
             let own = text(stream, STREAM_BYTES as usize, le16(stream, 36));
-            match own.is_empty() {
-                true => self.note(stream, 16, path),
-                false => self.note(stream, 16, &name::cut(&format!("{path}:{own}"), self.name_bytes_max)),
+            if own.is_empty() {
+                is_noted |= self.note(stream, 16, path);
+            } else {
+                self.note(stream, 16, &name::cut(&format!("{path}:{own}"), self.name_bytes_max));
             }
-            at = behind(at, stream)?;
+            next = behind(at, stream);
         }
-        Some(at)
+        (next, is_noted)
     }
 
-    /// The first name of a content counts, and there is room for as many as there are entries.
-    fn note(&mut self, entry: &[u8], at: usize, path: &str) {
-        let Some(hash) = entry.get(at..).and_then(<[u8]>::first_chunk::<20>) else { return };
-        if *hash != [0; 20] && !path.is_empty() {
-            self.paths.entry(*hash).or_insert_with(|| path.into());
+    /// The first name of a content is its own, and there is room for as many as there are entries and streams. Returns whether there
+    /// is content.
+    fn note(&mut self, entry: &[u8], at: usize, path: &str) -> bool {
+        let hash = entry.get(at..).and_then(<[u8]>::first_chunk::<20>).filter(|hash| **hash != [0; 20]);
+        let Some(hash) = hash.filter(|_| !path.is_empty()) else { return false };
+        let own = self.paths.entry(*hash).or_insert_with(|| path.into());
+        if **own != *path {
+            self.others.insert(path.into());
         }
+        true
     }
 }
 
@@ -128,6 +147,19 @@ mod tests {
     }
 
     #[test]
+    fn further_names_of_a_content_and_those_of_empty_files_are_kept() {
+        let entries =
+            [entry("b", 0, 0, 7), entry("evil.exe", 0, 0, 7), entry("b", 0, 0, 7), entry("empty.exe", 0, 0, 0)];
+        let root = entry("", 16, 120, 0);
+        let metadata = [&[8, 0, 0, 0, 0, 0, 0, 0][..], &root, &[0; 8], &entries.concat(), &[0; 8]].concat();
+        let mut names = Names::new(&Limits::default());
+        assert!(names.add(&metadata));
+        assert_eq!(names.of(&[7; 20]).as_deref(), Some("b"));
+        let others: Vec<_> = std::iter::from_fn(|| names.next_other()).collect();
+        assert_eq!(others, ["empty.exe".into(), "evil.exe".into()]);
+    }
+
+    #[test]
     fn a_folder_that_holds_itself_is_read_once() {
         let root = entry("", 16, 120, 0);
         let metadata =
@@ -137,6 +169,7 @@ mod tests {
         let mut names = Names::new(&Limits::default());
         assert!(names.add(&metadata));
         assert_eq!(names.of(&[7; 20]).as_deref(), Some("b"));
+        assert_eq!(names.next_other(), None);
         let mut few = Names::new(&Limits { directory_entries_max: 2, ..Limits::default() });
         assert!(!few.add(&metadata));
         for end in 0..metadata.len() {

@@ -24,9 +24,28 @@ const MULTIPLE: u16 = 0x1000;
 /// Length of the interface id before an object.
 const INTERFACE_BYTES: u64 = 16;
 
+/// What is known of the attachment that is being read.
+#[derive(Default)]
+pub(super) struct Attachment {
+    pub name: Option<Box<str>>,
+    /// Whether its data were told.
+    pub is_told: bool,
+}
+
+impl Attachment {
+    /// Takes a name, which is that of an empty member if the data were told under another.
+    pub fn has_name(&mut self, name: Box<str>, outbox: &mut Outbox) {
+        if self.is_told && self.name.as_ref() != Some(&name) {
+            outbox.open(Object { kind: Kind::Member, name: Some(name.clone()), size: Some(0), ..Object::default() });
+            outbox.close();
+        }
+        self.name = Some(name);
+    }
+}
+
 /// Reads the properties of a message or attachment.
 pub(super) struct Properties {
-    name: Option<Box<str>>,
+    attachment: Attachment,
     name_bytes_max: usize,
     field: Collected<8>,
     step: Step,
@@ -73,9 +92,9 @@ enum Sink {
 }
 
 impl Properties {
-    pub fn new(name: Option<Box<str>>, limits: &Limits) -> Properties {
+    pub fn new(attachment: Attachment, limits: &Limits) -> Properties {
         Properties {
-            name,
+            attachment,
             name_bytes_max: limits.name_bytes_max as usize,
             field: Collected::new(),
             step: Step::Count,
@@ -181,7 +200,7 @@ impl Properties {
         taken
     }
 
-    fn sink(&self, size: u64, outbox: &mut Outbox) -> Sink {
+    fn sink(&mut self, size: u64, outbox: &mut Outbox) -> Sink {
         let is_wide = self.kind & !MULTIPLE == UNICODE;
         let mut member = |name: Option<Box<str>>, skip: u64| {
             let charset = is_wide.then(|| "utf-16le".into());
@@ -190,8 +209,10 @@ impl Properties {
             Sink::Member { skip }
         };
         match self.id {
-            DATA if self.kind == OBJECT => member(self.name.clone(), INTERFACE_BYTES),
-            DATA => member(self.name.clone(), 0),
+            DATA => {
+                self.attachment.is_told = true;
+                member(self.attachment.name.clone(), if self.kind == OBJECT { INTERFACE_BYTES } else { 0 })
+            }
             HTML => member(Some("body.html".into()), 0),
             BODY => member(Some("body.txt".into()), 0),
             RTF_COMPRESSED => Sink::Rtf(Box::new(LzFu::new())),
@@ -238,11 +259,17 @@ impl Properties {
                     name::utf8_or_latin1(&bytes)
                 };
                 let text = text.trim_end_matches('\0');
-                if !text.is_empty() && (self.id == LONG_NAME || self.name.is_none()) {
-                    self.name = Some(name::cut(text, self.name_bytes_max));
+                let Attachment { name, is_told } = &self.attachment;
+                if !text.is_empty() && (self.id == LONG_NAME || name.is_none() || *is_told) {
+                    self.attachment.has_name(name::cut(text, self.name_bytes_max), outbox);
                 }
             }
         }
+    }
+
+    /// What is known of the attachment, once the properties are read.
+    pub fn into_attachment(self) -> Attachment {
+        self.attachment
     }
 
     /// Ends the input: open objects are closed.
