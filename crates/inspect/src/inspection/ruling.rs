@@ -28,8 +28,8 @@ const SHORT_SUFFIXES: [(&str, &str); 13] = [
     ("emz", "emf"),
 ];
 
-/// Suffixes of files that hold another one as text.
-const TEXT_SUFFIXES: [&str; 6] = ["asc", "b32", "b64", "base64", "hex", "pem"];
+/// Suffixes of files that hold another one as text, or signed.
+const TEXT_SUFFIXES: [&str; 8] = ["asc", "b32", "b64", "base64", "hex", "p7m", "p7s", "pem"];
 
 impl Inspection {
     /// The rule for an object; the object that is fed has none.
@@ -60,11 +60,11 @@ pub(super) fn forbids(label: &str) -> Cow<'static, str> {
     format!("Policy.Forbidden.{label}").into()
 }
 
-/// Adds to the content of a compressed stream, or of a file in Base64, the names of the stream without their last suffix, by which most programs
+/// Adds to the content of a compressed stream, or of a file in Base64 or signed, the names of the stream without their last suffix, by which most programs
 /// write it, whatever name the stream gives itself.
 pub(super) fn inherit_names(object: &mut Object, outer: &Object) {
     let is_named = object.name.is_some() && object.name == outer.name;
-    let is_text = object.kind == Kind::Embedded && object.name.is_none();
+    let is_text = matches!(object.kind, Kind::Embedded | Kind::Member) && object.name.is_none();
     if !(is_text || object.kind == Kind::Stream) || is_named || object.media_type.is_some() {
         return;
     }
@@ -110,6 +110,10 @@ mod tests {
         }
         assert_eq!(content_name("a.exe.B64", true).as_deref(), Some("a.exe"));
         assert_eq!(content_name("a.exe.txt", true), None);
+        let signed = Object { name: Some("a.exe.p7m".into()), ..Object::default() };
+        let mut content = Object { kind: Kind::Member, ..Object::default() };
+        inherit_names(&mut content, &signed);
+        assert_eq!(content.names().collect::<Vec<_>>(), ["a.exe"]);
         let outer =
             Object { name: Some("a.exe.gz".into()), other_names: ["b.js.gz".into()].into(), ..Object::default() };
         let mut stream = Object { kind: Kind::Stream, name: Some("b.js".into()), ..Object::default() };
