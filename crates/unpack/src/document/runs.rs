@@ -340,6 +340,8 @@ impl Reader for Runs {
 pub fn fuzz_runs(data: &[u8]) {
     cuts::compare(data, |_| Box::new(Reading::new(Runs::new())));
     cuts::compare(data, |_| Box::new(Reading::new(crate::document::script::Script::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(crate::document::utf16::Utf16::default())));
+    cuts::compare(data, |_| Box::new(Reading::new(crate::document::download::Download::new())));
 }
 
 #[cfg(test)]
