@@ -107,35 +107,35 @@ impl Xar {
         let State::Heap { start, entries, last } = &mut self.state else {
             return Record::Rest;
         };
-        while let Some(entry) = entries.front() {
-            let place = start.saturating_add(entry.offset);
-            if place > at && entry.length > 0 {
-                return Record::pass_bytes(place.saturating_sub(at));
-            }
-            let Some(entry) = entries.pop_front() else { break };
-            let range = (entry.offset, entry.length);
-            if entry.length > 0 && place < at {
-                // Files with the same content share it.
-                if *last != Some(range) {
-                    faults.push(OVERLAP);
-                }
-                let object = Object { name: Some(entry.name), size: Some(0), ..Object::default() };
-                return Record::Member(0, Member { object, content: Content::Raw(0), check: Check::None });
-            }
-            *last = Some(range);
-            let (decoder, is_known) = decoder(&entry.encoding, &self.limits);
-            if !is_known {
-                faults.push(METHOD);
-            }
-            let content = match decoder {
-                Some(_) => Content::Packed { packed: Some(entry.length), size: None },
-                None => Content::Raw(entry.length),
-            };
-            self.decoder = decoder;
-            let object = Object { name: Some(entry.name), size: entry.size, ..Object::default() };
-            return Record::Member(0, Member { object, content, check: Check::None });
+        let Some(next) = entries.front() else {
+            return if head.is_empty() { Record::Need(1) } else { Record::Rest };
+        };
+        let place = start.saturating_add(next.offset);
+        if place > at && next.length > 0 {
+            return Record::pass_bytes(place.saturating_sub(at));
         }
-        if head.is_empty() { Record::Need(1) } else { Record::Rest }
+        let Some(entry) = entries.pop_front() else { return Record::Rest };
+        let range = (entry.offset, entry.length);
+        if entry.length > 0 && place < at {
+            // Files with the same content share it.
+            if *last != Some(range) {
+                faults.push(OVERLAP);
+            }
+            let object = Object { name: Some(entry.name), size: Some(0), ..Object::default() };
+            return Record::Member(0, Member { object, content: Content::Raw(0), check: Check::None });
+        }
+        *last = Some(range);
+        let (decoder, is_known) = decoder(&entry.encoding, &self.limits);
+        if !is_known {
+            faults.push(METHOD);
+        }
+        let content = match decoder {
+            Some(_) => Content::Packed { packed: Some(entry.length), size: None },
+            None => Content::Raw(entry.length),
+        };
+        self.decoder = decoder;
+        let object = Object { name: Some(entry.name), size: entry.size, ..Object::default() };
+        Record::Member(0, Member { object, content, check: Check::None })
     }
 }
 
