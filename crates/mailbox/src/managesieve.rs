@@ -8,12 +8,11 @@ use std::io;
 use std::sync::Arc;
 
 use proto::managesieve::{Answer, Command, Config, Server, ServerEvent, string};
-use tokio::task::block_in_place;
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::guest::{Guest, Seat};
-use crate::labour::turn;
+use crate::labour::{apart, turn};
 use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::scripts::{self, Failure};
@@ -308,9 +307,7 @@ impl<S: Stream> Session<'_, S> {
         let outcome = match command {
             Command::HaveSpace { name, bytes } => scripts::has_space(account, &name, bytes),
             Command::PutScript { name, script } => scripts::put(store, library, number, &name, script).await,
-            Command::CheckScript(script) => {
-                block_in_place(|| scripts::check(library, Some(account), &script)).map(drop)
-            }
+            Command::CheckScript(script) => apart(|| scripts::check(library, Some(account), &script)).map(drop),
             Command::SetActive(name) => {
                 scripts::activate(store, library, number, Some(&*name).filter(|name| !name.is_empty())).await
             }

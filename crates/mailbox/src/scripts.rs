@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sieve::{Location, Program};
 use store::{Account, Annotations, Error, Refused, State, Transaction};
-use tokio::task::block_in_place;
 
 use crate::file::File;
+use crate::labour::apart;
 use crate::writer::Handle;
 
 /// Scripts of an account.
@@ -178,7 +178,7 @@ pub async fn put(store: &Handle, site: &SiteScripts, account: u32, name: &str, t
     let state = store.state();
     let owner = state.account(account).ok_or(Failure::Store(Refused::NoSuchAccount.into()))?;
     has_space(owner, name, text.len() as u64)?;
-    block_in_place(|| check(site, Some(owner), &text))?;
+    apart(|| check(site, Some(owner), &text))?;
     let name = name.to_owned();
     change(store, account, move |transaction, owner| {
         has_space(owner, &name, text.len() as u64)?;
@@ -197,7 +197,7 @@ pub async fn activate(store: &Handle, site: &SiteScripts, account: u32, name: Op
         let state = store.state();
         let owner = state.account(account).ok_or(Failure::Store(Refused::NoSuchAccount.into()))?;
         let text = get(owner, name).ok_or(Failure::Nonexistent)?;
-        block_in_place(|| check(site, Some(owner), &text))?;
+        apart(|| check(site, Some(owner), &text))?;
     }
     let name = name.map(str::to_owned);
     change(store, account, move |transaction, owner| {

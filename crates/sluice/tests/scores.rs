@@ -271,7 +271,11 @@ fn fields_are_those_that_spamassassin_writes() {
     }
     let home = tempfile::tempdir().unwrap();
     let sink = Sink::start(Behaviour::default());
-    let gateway = Gateway::start_with("[spam]\nreport = true\n", "smtp", &sink.forward(), "");
+    let local = tempfile::tempdir().unwrap();
+    fs::write(local.path().join("local.cf"), "use_bayes 0\nbayes_auto_learn 0\n").unwrap();
+    let folders = format!("\"/usr/share/spamassassin\", \"/etc/spamassassin\", \"{}\"", local.path().display());
+    let settings = format!("[spam]\nreport = true\nrules = [{folders}]\n");
+    let gateway = Gateway::start_with(&settings, "smtp", &sink.forward(), "");
     let own = crate::harness::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/mails"));
     let data = std::env::var_os("SLUICE_DATA").map(std::path::PathBuf::from).unwrap_or_default();
     let mut public = match data.join("mail-spamassassin/spamassassin-t") {

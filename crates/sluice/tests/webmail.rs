@@ -402,7 +402,8 @@ fn what_the_relay_refuses_comes_back_to_its_writer() {
     let notice = wait_for(|| ann.messages().pop(), "the notice");
     let text = ann.get(&notice).text();
     assert!(
-        text.contains("Your mail could not be delivered to:\n\n  nobody@mx.test\n  550 5.1.1 No such user"),
+        text.contains("Your mail could not be delivered to:")
+            && text.contains(">nobody@mx.test</a>\n  550 5.1.1 No such user"),
         "{text}"
     );
     assert!(!site.gateway.log().contains("secret"), "no password is logged");
