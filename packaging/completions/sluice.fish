@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_sluice_global_optspecs
-    string join \n h/help V/version
+    string join \n c/config= h/help V/version
 end
 
 function __fish_sluice_needs_command
@@ -24,6 +24,7 @@ function __fish_sluice_using_subcommand
     contains -- $cmd[1] $argv
 end
 
+complete -c sluice -n "__fish_sluice_needs_command" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_needs_command" -s V -l version -d 'Print version'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "serve" -d 'Run the gateway, in the foreground'
@@ -79,6 +80,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand serve" -l allow-root -d 'K
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand reload" -l pid -d 'The first process of the service. Without it: the one that systemd names in MAINPID' -r
 complete -c sluice -n "__fish_sluice_using_subcommand reload" -l timeout -d 'Wait no longer than this for the outcome' -r
+complete -c sluice -n "__fish_sluice_using_subcommand reload" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand reload" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all files in this folder, in addition to the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l cache -d 'Cache compiled signatures in this folder; `none`: compile them at every start. Default: $CACHE_DIRECTORY for a service (CacheDirectory= of systemd), ~/.cache/sluice for other commands and sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
@@ -118,6 +120,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -s l -l log -d 'Appe
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l fail-if-cvd-older-than -d 'Exit with status 2 without scanning if the newest ClamAV container is older than this, or there is none' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s j -l jobs -d 'Number of files scanned in parallel; 0 means one per core' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l state -d 'Remember in this folder which files were clean, and do not read them again until they or the signatures change; a scan that was interrupted goes on' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s x -l one-file-system -d 'Stay on the file systems of the given paths: `--cross-fs=no`'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l strict -d 'Also report exceeded limits, ambiguous content and encryption as found'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s i -l infected -d 'Print only infected files'
@@ -154,6 +157,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand mount" -l memory -d 'The m
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l stall -d 'How long an inspection may make no progress, in seconds. Then it has no verdict' -r
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l log-format -d 'How log lines are written: `human` or `json`' -r -f -a "human\t'For people'
 json\t'One JSON object a line'"
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l pass-all -d 'Pass everything, uninspected: what the mount costs by itself'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l strict -d 'Refuse ambiguous and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
@@ -181,6 +185,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand watch" -l memory -d 'The m
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l stall -d 'How long an inspection may make no progress, in seconds. Then it has no verdict' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l log-format -d 'How log lines are written: `human` or `json`' -r -f -a "human\t'For people'
 json\t'One JSON object a line'"
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l only-log -d 'Refuse nothing; only log what is found'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l strict -d 'Refuse ambiguous and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
@@ -194,6 +199,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand explain" -l detect-pua -d 
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l include-pua -d 'Load only PUA signatures of this category, the second word of their names; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l exclude-pua -d 'Load no PUA signatures of this category; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object per line for each object'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s c -l config -d 'The configuration, as other commands name it' -r -F
@@ -203,6 +209,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand check" -l client -d 'Show 
 complete -c sluice -n "__fish_sluice_using_subcommand check" -l no-signatures -d 'Do not load the signatures, which may take the better part of a minute'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s q -l quiet -d 'Print warnings and errors only'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -f -a "show" -d 'Print the keys that are set, with their values, files and lines, included files too. Without --all defaults are not printed'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -246,8 +253,10 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l state -d 'Messages in this state' -r -f -a "held\t'No recipient has the message'
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -s c -l config -d 'The configuration that names the quarantine folders' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per message'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from show" -s c -l config -d 'The configuration that names the quarantine folders' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from show" -l json -d 'Print the metadata as JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from show" -l raw -d 'Print the message as it was received'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -260,6 +269,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l hop -d 'Deliver to this next hop instead of the original one: smtp://HOST:PORT, lmtp:/PATH and so on' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -s c -l config -d 'The configuration that names the quarantine folders' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l again -d 'Deliver again to recipients that have received them'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l older -d 'Messages at least this old: 90s, 15m, 12h, 7d, 4w' -r
@@ -270,6 +280,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l state -d 'Messages in this state' -r -f -a "held\t'No recipient has the message'
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -s c -l config -d 'The configuration that names the quarantine folders' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l json -d 'Print one JSON object per message'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l older -d 'Messages at least this old: 90s, 15m, 12h, 7d, 4w' -r
@@ -280,6 +291,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l state -d 'Messages in this state' -r -f -a "held\t'No recipient has the message'
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -s c -l config -d 'The configuration that names the quarantine folders' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "list" -d 'List messages: id, date, state, size, sender, recipients, first finding'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a message: its metadata and its header'
@@ -314,9 +326,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand dkim; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand dkim; and __fish_seen_subcommand_from help" -f -a "list" -d 'Print the records of all keys, and which sign'
 complete -c sluice -n "__fish_sluice_using_subcommand dkim; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Forget a key'
 complete -c sluice -n "__fish_sluice_using_subcommand dkim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and not __fish_seen_subcommand_from report help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and not __fish_seen_subcommand_from report help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and not __fish_seen_subcommand_from report help" -f -a "report" -d 'Print the aggregate reports of files: XML, compressed or in an archive, or whole mails'
 complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and not __fish_seen_subcommand_from report help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and __fish_seen_subcommand_from report" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and __fish_seen_subcommand_from report" -l json -d 'Print JSON, an object a report'
 complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand dmarc; and __fish_seen_subcommand_from help" -f -a "report" -d 'Print the aggregate reports of files: XML, compressed or in an archive, or whole mails'
@@ -339,14 +353,18 @@ complete -c sluice -n "__fish_sluice_using_subcommand domain; and __fish_seen_su
 complete -c sluice -n "__fish_sluice_using_subcommand domain; and __fish_seen_subcommand_from help" -f -a "add" -d 'Make the keys of a domain that has none, and print the records that the DNS has to have, as lines of a zone'
 complete -c sluice -n "__fish_sluice_using_subcommand domain; and __fish_seen_subcommand_from help" -f -a "check" -d 'Look up the records of a domain, and say which are missing or other than they have to be'
 complete -c sluice -n "__fish_sluice_using_subcommand domain; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand migrate; and not __fish_seen_subcommand_from postfix help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and not __fish_seen_subcommand_from postfix help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and not __fish_seen_subcommand_from postfix help" -f -a "postfix" -d 'Read Postfix\'s main.cf, master.cf and tables, and print a sluice.toml, in which each line says where it comes from; what is not translated stands at its end, with file, line and reason'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and not __fish_seen_subcommand_from postfix help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -s o -l output -d 'Write the configuration to this new file, which only its owner may read' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -l json -d 'Print what is not translated as JSON, in place of the configuration'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from help" -f -a "postfix" -d 'Read Postfix\'s main.cf, master.cf and tables, and print a sluice.toml, in which each line says where it comes from; what is not translated stands at its end, with file, line and reason'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand sendmail" -s c -l config -d 'The configuration, for commands that read one' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "list" -d 'Print the queue, a line for each mail and recipient: number, sender, recipient, age, attempts, next attempt, and the last error'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "show" -d 'Print all facts about mails, a JSON object each'
@@ -458,6 +476,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from bounce" -l held -d 'That are held'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from bounce" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from bounce" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -f -a "list" -d 'Print the suppressed recipients, since when, and why. Exit status: 1 if there is none'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -f -a "add" -d 'Suppress recipients: accounts cannot send to them'
@@ -519,9 +538,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand log" -l action -d 'The act
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l found -d 'A finding contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l since -d 'At or after this time (UTC), in full or abbreviated: 2026-11-21 or 2026-11-21T20:15' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l until -d 'Before this time' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l spam -d 'Only mail that the spam rules take for spam'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l json -d 'Print the matching lines unchanged'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "info" -d 'Load signatures and print statistics: how many are loaded, how exactly they match, and which are not loaded and why'
@@ -531,6 +552,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_s
 complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "test" -d 'Test one signature, or one database file, against a file and everything in it. Exit status as for `scan`'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "verify" -d 'Verify each file\'s signature and print the signer. Exit status 2: at least one is invalid'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -s c -l config -d 'The signatures of this configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -l refused -d 'List each signature that is not loaded'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -s h -l help -d 'Print help'
@@ -543,12 +565,16 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l exclude-pua -d 'Load no PUA signatures of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from worker" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from worker" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from worker" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from find" -s c -l config -d 'The signatures of this configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from find" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from find" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from test" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from test" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -s c -l config -d 'The signatures of this configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -l certificates -d 'CA certificates for detached signatures (`.cvd.sign`)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
@@ -571,6 +597,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand top" -l every -d 'Refresh 
 complete -c sluice -n "__fish_sluice_using_subcommand top" -l count -d 'Number of pages; 0 means no limit' -r
 complete -c sluice -n "__fish_sluice_using_subcommand top" -l json -d 'Print the metrics of each page as one JSON object per line'
 complete -c sluice -n "__fish_sluice_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand recipients; and not __fish_seen_subcommand_from check help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Look up addresses as a listener would at RCPT: print its reply, and the table and line that decide'
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -581,6 +608,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand recipients; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand lookup" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand lookup" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "serve" -d 'Run the DNS server, in the foreground'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "check" -d 'Check zone files and print statistics and errors. Exit status: 0 no errors, 1 bad lines, 2 an error'
@@ -603,12 +631,15 @@ complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from serve" -l allow-root -d 'Keep running as root'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from check" -s z -l zone -d 'A zone; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from check" -s c -l config -d 'The zones of this configuration (`[dnsbl]`)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from why" -s z -l zone -d 'A zone; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from why" -s c -l config -d 'The zones of this configuration (`[dnsbl]`)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from why" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -l folder -d 'The folder with the event log and the zone files `ip4` (ip4set) and `ip6` (ip6trie)' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -l half-life -d 'Half-life of a score in seconds; default one day' -r
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -l threshold -d 'Score at which an address is listed; default 5' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -f -a "note" -d 'Record an event: trust, harvest, spam or infected'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -f -a "standing" -d 'Show the score of an address, and why. Exit status: 0 listed, 1 not listed, 2 an error'
@@ -621,11 +652,13 @@ complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l folder -d 'The folder that the web server serves' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l keep -d 'For how many older versions there are deltas' -r
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l expires -d 'Seconds after which this version expires unless a newer one is published' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l key -d 'The publisher\'s Ed25519 public key, as `openssl pkey -pubout` writes it' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l folder -d 'The folder of the local file, NAME' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l bytes-max -d 'The largest list that is accepted, in bytes' -r
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l authorities -d 'Certificates of the authorities that servers are verified with' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Run the DNS server, in the foreground'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check zone files and print statistics and errors. Exit status: 0 no errors, 1 bad lines, 2 an error'
@@ -634,18 +667,22 @@ complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "publish" -d 'Publish a list as signed files for a web server: the newest version, and what changed since older ones'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "fetch" -d 'Fetch a published list, verify its signature, and replace the local file'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -f -a "lint" -d 'Read a configuration of SpamAssassin, count its rules, and print errors and rules that cannot hit'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -s c -l config -d 'Read the rules of this configuration (`rules` in `[spam]`), those of `[spam.reputation]` and `[spam.fuzzy]` too' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l rules -d 'Read this folder, repeatable; later folders override earlier ones. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l all -d 'Name each rule that cannot hit, and print notes besides errors'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read a configuration of SpamAssassin, count its rules, and print errors and rules that cannot hit'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand auth; and not __fish_seen_subcommand_from check help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Check a mail as it came in, and print what Authentication-Results would say, a result a line'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -s c -l config -d 'Ask the resolvers of this configuration (`[dns]`), unless others are given' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l client -d 'The address of the client that sent it. Without it, SPF is not checked' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l helo -d 'Name in the client\'s HELO or EHLO' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l from -d 'The envelope\'s sender; without it, the null sender' -r
@@ -658,6 +695,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check a mail as it came in, and print what Authentication-Results would say, a result a line'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat acl serve help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat acl serve help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat acl serve help" -f -a "create" -d 'Make an empty store: a file that is allocated whole, or all of a block device'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat acl serve help" -f -a "stat" -d 'Print how full a store is'
@@ -672,6 +710,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat acl serve help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l size -d 'The size of the file' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l segment -d 'The size of a segment: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -s c -l config -d 'The configuration' -r -F
@@ -721,6 +760,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-global -d 'A folder with scripts, NAME.sieve, that all may include: include :global "NAME"' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l message-bytes-max -d 'The largest message' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sessions-max -d 'Maximum number of simultaneous sessions; further clients are refused' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l no-search-index -d 'Keep no search index: searches read the mails'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l no-junk -d 'Deliver spam like other mail, not to the mailbox for spam'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -751,19 +791,29 @@ complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_se
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -l quota -d 'Quota in bytes. [default: none]' -r
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -l alias -d 'Another address of the account, repeatable; @DOMAIN is all of a domain' -r
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from passwd" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from passwd" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from remove" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from disable" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from disable" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from enable" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from enable" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from reset" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from reset" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "add" -d 'Make an app password for a program, and print it once'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "list" -d 'List those of an account: number, name, protocols, last use'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "delete" -d 'Withdraw one. Connections that are open stay open'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from quota" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from quota" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from alias" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from alias" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from list" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "add" -d 'Add an account. Its password is read from the standard input; on a terminal one is made and printed'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "passwd" -d 'Change a password, which is read as for `add`'
@@ -776,6 +826,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "alias" -d 'Set the aliases of an account, in place of the present ones; none removes all'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "list" -d 'List all accounts, with quota and aliases'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "check" -d 'Check scripts: what is wrong with one is printed with its line and column'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "test" -d 'Run a script over a mail and print what it would do, an action a line; nothing of it is done'
@@ -786,6 +837,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "delete" -d 'Remove a script that is not active'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from check" -l folder -d 'The scripts that `include` finds: NAME.sieve here, and global/NAME.sieve for `:global`' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from check" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l folder -d 'The scripts that `include` finds: NAME.sieve here, and global/NAME.sieve for `:global`' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l from -d 'The envelope\'s sender; without it, the null sender' -r
@@ -795,6 +847,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l virus -d 'Result of a virus check, as `virustest` counts: 0 not checked, 1 clean, up to 5' -r
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l time -d 'Run as at this time, in seconds since 1970; without it, now' -r
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -s o -l output -d 'Write to this file in place of the standard output' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from list" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
@@ -821,6 +874,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "activate" -d 'Make a script the one that runs when mail comes; without a name, none'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Remove a script that is not active'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand mail; and not __fish_seen_subcommand_from who recall help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand mail; and not __fish_seen_subcommand_from who recall help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand mail; and not __fish_seen_subcommand_from who recall help" -f -a "who" -d 'Print the mailboxes of a store that have a mail, by its Message-ID: the same as `sluice who`'
 complete -c sluice -n "__fish_sluice_using_subcommand mail; and not __fish_seen_subcommand_from who recall help" -f -a "recall" -d 'Remove a mail from all mailboxes of a store, by its Message-ID: the same as `sluice recall`'
@@ -846,6 +900,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand recall" -s c -l config -d 
 complete -c sluice -n "__fish_sluice_using_subcommand recall" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand recall" -l yes -d 'Remove it'
 complete -c sluice -n "__fish_sluice_using_subcommand recall" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -864,12 +919,13 @@ complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "check" -d 'Check pages: their score by the phrases of a group, and what the group would do with them'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l config -d 'Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -s c -l config -d 'Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf; or the one that `[web]` in this configuration of Sluice names' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l group -d 'Check by this filter group' -r
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l url -d 'The URL that the pages come from: lists of sites and URLs count, too' -r -f
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l type -d 'The type that the server says; without it, pages are text' -r
@@ -878,11 +934,13 @@ e2guardian-5.3.5\t''
 e2guardian-5.5.8\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object a line'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -s c -l config -d 'The same, as other commands name it; or the one that `[web]` in this configuration of Sluice names' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l dialect -d 'Read lists as this program does' -r -f -a "sluice\t''
 e2guardian-5.3.5\t''
 e2guardian-5.5.8\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -f -a "create" -d 'Make an authority: its certificate and its key, in one file that nobody else may read'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -f -a "export" -d 'Print the certificate of an authority, without its key, for clients that are to trust it'
@@ -891,6 +949,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "sniff" -d 'Try rules on the packets of a network interface, and print a line of EVE JSON an alert, until SIGTERM or SIGINT'
@@ -899,6 +958,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l pcap -d 'The capture: pcap or pcapng' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l rules -d 'Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -s c -l config -d 'The rules of this configuration (`[ids]`)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l var -d 'Set a variable of rules, without `$`' -r
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
@@ -922,6 +982,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l records -d 'Print messages, files and flows as well, and each minute counts of packets (stats)'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l promiscuous -d 'Take packets for other machines, too'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -s c -l config -d 'The rules of this configuration (`[ids]`)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l var -d 'Set a variable of rules, without `$`' -r
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
@@ -946,6 +1007,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen_subcommand_from serve openapi person token help" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen_subcommand_from serve openapi person token help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen_subcommand_from serve openapi person token help" -f -a "serve" -d 'Serve the page, in the foreground. Prints a link that logs in one browser, once, within an hour'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen_subcommand_from serve openapi person token help" -f -a "openapi" -d 'Print the description of the HTTP interface: OpenAPI 3.1, JSON'
@@ -959,6 +1021,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l read-only -d 'Nothing can be changed'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l built-in -d 'The page of `sluice serve` without a configuration, which starts it'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from openapi" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from openapi" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -s c -l config -d 'The configuration of the gateway' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -s h -l help -d 'Print help'
@@ -994,6 +1057,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "expire" -d 'Forget old tokens beyond `bayes_expiry_max_db_size`, and old mails'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l size-max -d 'Leave out mails of more bytes; 0: 64 MiB' -r
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l user -d 'The knowledge of this user; default: of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
@@ -1002,6 +1066,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l size-max -d 'Leave out mails of more bytes; 0: 64 MiB' -r
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l user -d 'The knowledge of this user; default: of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
@@ -1010,6 +1075,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l size-max -d 'Leave out mails of more bytes; 0: 64 MiB' -r
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l user -d 'The knowledge of this user; default: of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
@@ -1017,21 +1083,25 @@ complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l dir -d 'Each FILE is a folder; anything else is an error'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l user -d 'The knowledge of this user; default: of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l user -d 'The knowledge of this user; default: of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l user -d 'The knowledge of this user; default: of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l user -d 'The knowledge of this user; default: of the site' -r
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
@@ -1045,7 +1115,9 @@ complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "stat" -d 'Print how many mails were learned, how many words are kept, and how old they are'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "expire" -d 'Forget old tokens beyond `bayes_expiry_max_db_size`, and old mails'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand man" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand man" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand completions" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve reload scan mount watch explain check config intercept quarantine dkim dmarc domain migrate sendmail queue cluster log database update top recipients lookup dnsbl rules auth store account sieve mail who recall spam web ids admin learn man completions help" -f -a "serve" -d 'Run the gateway, in the foreground'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve reload scan mount watch explain check config intercept quarantine dkim dmarc domain migrate sendmail queue cluster log database update top recipients lookup dnsbl rules auth store account sieve mail who recall spam web ids admin learn man completions help" -f -a "reload" -d 'Have a running gateway reload its configuration and signatures, and wait for the outcome'

