@@ -504,7 +504,7 @@ mod tests {
     fn an_address_is_its_accounts() {
         let directory = Directory::parse(
             "# who\nTim@Example.org::quota=10 aliases=info@example.org,@example.net\nann::aliases=info@example.org\n\
-             eve@xn--bcher-kva.example::aliases=@xn--grn-hoa.example\nold@\u{fc}ber.example::\n",
+             eve@xn--bcher-kva.example::aliases=@xn--grn-ioa.example\nold@\u{fc}ber.example::\n",
         )
         .unwrap();
         for (address, wanted) in [

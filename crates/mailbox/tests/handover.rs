@@ -22,15 +22,15 @@ fn waiting(server: &Server) -> Vec<queue::Entry> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mail_is_taken_once_by_its_key_until_the_queue_forgets_it() {
     let mut server = Server::start();
-    hand_over(&server, "7.1.0", &["x@example.org"]).await.unwrap();
+    hand_over(&server, "7.1.0", &["x@elsewhere.test"]).await.unwrap();
     // As after a kill before the file was removed.
     server.restart().await;
     assert_eq!(queue::taken(&server.site().store.state()), ["7.1.0"]);
-    hand_over(&server, "7.1.0", &["x@example.org"]).await.unwrap();
+    hand_over(&server, "7.1.0", &["x@elsewhere.test"]).await.unwrap();
     assert_eq!(waiting(&server).len(), 1);
     queue::forget(server.site(), vec!["7.1.0".into()]).await.unwrap();
     assert_eq!(queue::taken(&server.site().store.state()), [""; 0]);
-    hand_over(&server, "7.1.0", &["x@example.org"]).await.unwrap();
+    hand_over(&server, "7.1.0", &["x@elsewhere.test"]).await.unwrap();
     assert_eq!(waiting(&server).len(), 2);
 }
 

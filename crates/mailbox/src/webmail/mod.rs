@@ -8,8 +8,8 @@
 //! passkeys (`step`), the mailbox (`mail`) and what is sent (`sending`). TLS is the caller's.
 //!
 //! Bounds: a head is whole within a minute, a form within five; forms with files and long replies count for the memory of their account
-//! ([`in_memory`](crate::in_flight::InFlight::in_memory)). A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
-//! that account.
+//! (`in_flight`). A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of that
+//! account.
 
 mod door;
 mod host;

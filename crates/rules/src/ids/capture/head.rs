@@ -227,6 +227,10 @@ pub(super) fn length(head: &Head) -> Option<u64> {
     let value = value.split(|&byte| byte == b',').next()?.trim_ascii();
     let value = value.strip_prefix(b"+").unwrap_or(value);
     let end = value.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(value.len());
+    // Two numbers, as of a fold, are none.
+    if value.get(end).is_some_and(u8::is_ascii_whitespace) {
+        return None;
+    }
     std::str::from_utf8(&value[..end]).ok()?.parse().ok()
 }
 
