@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use crate::site::Site;
@@ -24,14 +23,6 @@ pub(crate) enum Cut {
     Gone(io::Error),
     /// Its time is over.
     TooLong,
-}
-
-/// Does work that takes long while others are served by another thread, if there is one: a command on a store has its loop for itself.
-pub(crate) fn apart<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
-        _ => work(),
-    }
 }
 
 /// A part of work under way.

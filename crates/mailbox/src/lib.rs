@@ -17,6 +17,7 @@
 mod account;
 pub mod accounts;
 pub mod acl;
+mod apart;
 pub mod app_passwords;
 mod behind;
 mod clock;

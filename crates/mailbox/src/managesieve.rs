@@ -11,8 +11,9 @@ use proto::managesieve::{Answer, Command, Config, Server, ServerEvent, string};
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
+use crate::apart::apart;
 use crate::guest::{Guest, Seat};
-use crate::labour::{apart, turn};
+use crate::labour::turn;
 use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::scripts::{self, Failure};

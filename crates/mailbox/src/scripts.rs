@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sieve::{Location, Program};
 use store::{Account, Annotations, Error, Refused, State, Transaction};
 
+use crate::apart::apart;
 use crate::file::File;
-use crate::labour::apart;
 use crate::writer::Handle;
 
 /// Scripts of an account.
