@@ -36,14 +36,7 @@ impl Pages<'_> {
         };
         let next = if rows.len() > count { rows.get(count.saturating_sub(1)).map(|row| row.uid) } else { None };
         rows.truncate(count);
-        let is_out = matches!(folder.purpose, Purpose::Sent | Purpose::Drafts);
-        let (words, mut main) = (&self.words.list, Html::with_capacity(PAGE_BYTES));
-        put!(main, "<h1><bdi>", Text(folder.label(self.words)), "</bdi></h1>");
-        if rows.is_empty() {
-            put!(main, "<p class=\"soft\">", words.empty, "</p>");
-        } else {
-            self.rows(&mut main, &rows, is_out, Some((number, order)));
-        }
+        let (words, mut main) = (&self.words.list, self.listed(&folder, &rows, order));
         put!(main, "<div class=\"bar\">");
         if before != u32::MAX {
             put!(main, "<a class=\"button\" href=\"/m/", number, "\">", words.newest, "</a>");
@@ -76,16 +69,9 @@ impl Pages<'_> {
     /// A folder in the order of a column: its messages, each alone.
     fn sorted(&mut self, number: u32, order: Order, call: &Call) -> Reply {
         let Some(folder) = self.folder(number).cloned() else { return self.missing() };
-        let is_out = matches!(folder.purpose, Purpose::Sent | Purpose::Drafts);
         let (count, page) = (self.settings.rows, call.query.get("page").parse::<usize>().unwrap_or(0));
-        let (rows, has_more) = order.rows(self.mail, number, is_out, (count.saturating_mul(page), count));
-        let (words, mut main) = (&self.words.list, Html::with_capacity(PAGE_BYTES));
-        put!(main, "<h1><bdi>", Text(folder.label(self.words)), "</bdi></h1>");
-        if rows.is_empty() {
-            put!(main, "<p class=\"soft\">", words.empty, "</p>");
-        } else {
-            self.rows(&mut main, &rows, is_out, Some((number, order)));
-        }
+        let (rows, has_more) = order.rows(self.mail, number, is_out(&folder), (count.saturating_mul(page), count));
+        let (words, mut main) = (&self.words.list, self.listed(&folder, &rows, order));
         put!(main, "<div class=\"bar\"><a class=\"button\" href=\"/m/", number, "\">", words.newest, "</a>");
         if has_more {
             put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number);
@@ -94,6 +80,18 @@ impl Pages<'_> {
         }
         self.foot(&mut main, &folder, order);
         self.page(folder.label(self.words), Some(number), self.told(call), main)
+    }
+
+    /// The heading of a folder, and its messages.
+    fn listed(&self, folder: &Folder, rows: &[Row], order: Order) -> Html {
+        let mut main = Html::with_capacity(PAGE_BYTES);
+        put!(main, "<h1><bdi>", Text(folder.label(self.words)), "</bdi></h1>");
+        if rows.is_empty() {
+            put!(main, "<p class=\"soft\">", self.words.list.empty, "</p>");
+        } else {
+            self.rows(&mut main, rows, is_out(folder), Some((folder.number, order)));
+        }
+        main
     }
 
     /// The end of the bar below a list: its order by size, and the counts of the folder.
@@ -360,6 +358,11 @@ struct Shape {
     has_folder: bool,
     is_draft: bool,
     shows_size: bool,
+}
+
+/// Whether a folder holds mail that its owner writes: its rows name recipients.
+fn is_out(folder: &Folder) -> bool {
+    matches!(folder.purpose, Purpose::Sent | Purpose::Drafts)
 }
 
 /// Whether a folder is emptied by one button.
