@@ -320,12 +320,11 @@ impl Member {
         match told {
             Told::Nothing | Told::Begin(_) => self.state = State::Decoding(decoding),
             Told::Fault(fault) => {
+                let surplus = decoding.decoder.surplus();
+                place.note_before(fault.class, fault.name, surplus.len());
                 if fault.fatal {
                     self.broken = true;
-                    place.give_back(decoding.decoder.surplus());
-                }
-                place.note(fault.class, fault.name);
-                if fault.fatal {
+                    place.give_back(surplus);
                     self.state = State::Settling;
                 } else {
                     self.state = State::Decoding(decoding);

@@ -34,8 +34,13 @@ impl Place<'_> {
 
     /// Notes something here. A reader that searches keeps malformedness to itself: it may have found no archive at all.
     pub fn note(&mut self, class: Class, name: &'static str) {
+        self.note_before(class, name, 0);
+    }
+
+    /// Notes something in front of the last `unread` bytes, which a decoder has taken and not used.
+    pub fn note_before(&mut self, class: Class, name: &'static str, unread: usize) {
         if !(self.searching && matches!(class, Class::Malformed | Class::Truncated)) {
-            self.notes.push_back(Finding::new(class, name, self.at));
+            self.notes.push_back(Finding::new(class, name, self.at.saturating_sub(unread as u64)));
         }
     }
 }
