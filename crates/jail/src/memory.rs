@@ -91,9 +91,6 @@ pub struct Memory {
     by_client: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// Bits of an IPv6 address that make a client.
-const IPV6_PREFIX: u32 = 64;
-
 /// What other inspections of a client hold while one counts as its first.
 const LITTLE_BYTES: usize = 4 << 20;
 
@@ -184,12 +181,7 @@ impl Loan {
 
     /// The same for an inspection of a client; one of this machine stands for many, and has no share of its own.
     pub fn of(mut self, client: Option<IpAddr>) -> Loan {
-        let client = client.map(|address| address.to_canonical()).filter(|address| !address.is_loopback());
-        let client = client.map(|address| match address {
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !(u128::MAX >> IPV6_PREFIX)).into()),
-            address => address,
-        });
-        self.client = client;
+        self.client = client.and_then(flow::share_of);
         self
     }
 

@@ -34,9 +34,6 @@ const OF_LITTLE: u64 = 16;
 const MEMORY_OF_ONE: u64 = 128 << 20;
 const MEMORY_OF_ALL: u64 = 4 * MEMORY_OF_ONE;
 
-/// Bits of an IPv6 address that make a client.
-const IPV6_PREFIX: u32 = 64;
-
 const _: () = assert!(OF_ONE > OF_ONE_MOST, "the usual share is the smaller one");
 const _: () = assert!(OF_ALL < OF_ONE_MOST, "all together leave some of the room");
 
@@ -50,11 +47,7 @@ pub(crate) enum Owner {
 impl Owner {
     /// A client, of IPv6 its network; of this machine it stands for many, and has no share of its own.
     pub fn client(address: IpAddr) -> Option<Owner> {
-        let client = match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !(u128::MAX >> IPV6_PREFIX)).into()),
-            address => address,
-        };
-        (!address.to_canonical().is_loopback()).then_some(Owner::Client(client))
+        flow::share_of(address).map(Owner::Client)
     }
 }
 

@@ -20,6 +20,7 @@ impl Allowance {
     }
 
     /// Spends pixels; whether there were as many.
+    #[cfg_attr(not(feature = "pictures"), expect(dead_code, reason = "without it no picture is decoded"))]
     pub(crate) fn grants_pixels(&self, count: u64) -> bool {
         spend(&self.pixels, count)
     }
