@@ -291,6 +291,7 @@ pub(crate) enum Match {
 pub(crate) enum Comparator {
     Octet,
     AsciiCasemap,
+    UnicodeCasemap,
     AsciiNumeric,
 }
 

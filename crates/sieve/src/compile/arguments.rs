@@ -228,6 +228,10 @@ impl<'a> Arguments<'a> {
                     compiler.need(*place, "comparator-i;ascii-numeric", name)?;
                     Comparator::AsciiNumeric
                 }
+                "i;unicode-casemap" => {
+                    compiler.need(*place, "comparator-i;unicode-casemap", name)?;
+                    Comparator::UnicodeCasemap
+                }
                 _ => return Err(Error::new(*place, format!("comparator {name:?} is not known"))),
             },
             _ => Comparator::AsciiCasemap,
@@ -263,7 +267,7 @@ impl<'a> Arguments<'a> {
     }
 
     fn expressions(&self, keys: &[Text], comparator: Comparator) -> Result<Vec<Option<Regex>>, Error> {
-        let ignore_case = comparator == Comparator::AsciiCasemap;
+        let ignore_case = comparator.folds();
         let compiled = |key: &Text| key.literal().map(|key| Regex::new(key, ignore_case)).transpose();
         keys.iter().map(compiled).collect::<Result<_, _>>().map_err(|why| Error::new(self.place, why))
     }

@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::string::String;
 
 /// Names that `require` accepts.
-pub const EXTENSIONS: [&str; 29] = [
+pub const EXTENSIONS: [&str; 30] = [
     "body",
     "comparator-i;ascii-casemap",
     "comparator-i;ascii-numeric",
     "comparator-i;octet",
+    "comparator-i;unicode-casemap",
     "copy",
     "date",
     "duplicate",

@@ -1,14 +1,31 @@
-//! Keys against values: comparators (RFC 4790) and match types (RFC 5228, section 2.7; RFC 5231).
+//! Keys against values: comparators (RFC 4790, RFC 5051) and match types (RFC 5228, section 2.7; RFC 5231).
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use text::normal::{capital, caseless, composed};
+
 use crate::program::{Comparator, Relation};
 
 impl Comparator {
-    fn folds(self) -> bool {
-        self == Comparator::AsciiCasemap
+    /// Whether capitals and small letters are equal.
+    pub fn folds(self) -> bool {
+        matches!(self, Comparator::AsciiCasemap | Comparator::UnicodeCasemap)
+    }
+
+    fn are_equal(self, wanted: char, found: char) -> bool {
+        match self {
+            Comparator::AsciiCasemap => wanted.eq_ignore_ascii_case(&found),
+            Comparator::UnicodeCasemap => capital(wanted) == capital(found),
+            Comparator::Octet | Comparator::AsciiNumeric => wanted == found,
+        }
+    }
+
+    /// A text as wildcards read it: letters with their accents in one way.
+    fn read(self, text: &str) -> Cow<'_, str> {
+        if self == Comparator::UnicodeCasemap { composed(text) } else { Cow::Borrowed(text) }
     }
 
     pub(super) fn order(self, left: &str, right: &str) -> Ordering {
@@ -18,14 +35,16 @@ impl Comparator {
                 let folded = |text: &str| text.bytes().map(|byte| byte.to_ascii_uppercase()).collect::<Vec<u8>>();
                 folded(left).cmp(&folded(right))
             }
+            Comparator::UnicodeCasemap => caseless(left).cmp(&caseless(right)),
             Comparator::AsciiNumeric => number(left).cmp(&number(right)),
         }
     }
 
     pub(super) fn contains(self, value: &str, key: &str) -> bool {
-        match self.folds() {
-            true => value.to_ascii_lowercase().contains(&key.to_ascii_lowercase()),
-            false => value.contains(key),
+        match self {
+            Comparator::AsciiCasemap => value.to_ascii_lowercase().contains(&key.to_ascii_lowercase()),
+            Comparator::UnicodeCasemap => caseless(value).contains(&caseless(key)),
+            Comparator::Octet | Comparator::AsciiNumeric => value.contains(key),
         }
     }
 }
@@ -62,9 +81,8 @@ enum Element {
 /// Matches `*` and `?`. Every `*` takes as little as it can, so going back to the last one is enough, and the time is at most
 /// the product of both lengths; `steps` are counted down, and none are left if it is cut off.
 pub(super) fn wildcards(value: &str, key: &str, comparator: Comparator, steps: &mut u64) -> Option<Vec<String>> {
-    let folds = comparator.folds();
-    let pattern = elements(key);
-    let value: Vec<char> = value.chars().collect();
+    let pattern = elements(&comparator.read(key));
+    let value: Vec<char> = comparator.read(value).chars().collect();
     let mut spans: Vec<(usize, usize)> = Vec::new();
     // Where to go on when the last `*` takes one more: in the pattern, and how many spans there are then.
     let mut last: Option<(usize, usize)> = None;
@@ -84,9 +102,7 @@ pub(super) fn wildcards(value: &str, key: &str, comparator: Comparator, steps: &
                 spans.push((position, position.saturating_add(1)));
                 true
             }
-            (Some(Element::Character(wanted)), Some(found)) => {
-                wanted == found || (folds && wanted.eq_ignore_ascii_case(found))
-            }
+            (Some(Element::Character(wanted)), Some(found)) => comparator.are_equal(*wanted, *found),
             _ => false,
         };
         if fits {
@@ -149,6 +165,17 @@ mod tests {
         let mut steps = 1_000;
         assert!(wildcards(&"a".repeat(1_000), "*a*a*a*b", Comparator::Octet, &mut steps).is_none());
         assert_eq!(steps, 0);
+    }
+
+    #[test]
+    fn unicode_casemap_knows_all_letters() {
+        let compared = Comparator::UnicodeCasemap;
+        assert!(compared.contains("J\u{d6}RG M\u{dc}LLER <j@x>", "j\u{f6}rg m\u{fc}ller"));
+        assert!(compared.contains("JO\u{308}RG", "j\u{f6}rg") && !compared.contains("JORG", "j\u{f6}rg"));
+        assert!(compared.order("\u{3a3}\u{df}", "\u{3c3}\u{df}").is_eq());
+        assert!(!Comparator::AsciiCasemap.contains("J\u{d6}RG", "j\u{f6}rg"));
+        let found = wildcards("Re: GRU\u{308}N x", "*gr\u{fc}n*", compared, &mut 1_000);
+        assert_eq!(found.map(|found| found.join("|")).as_deref(), Some("Re: GR\u{dc}N x|Re: | x"));
     }
 
     #[test]

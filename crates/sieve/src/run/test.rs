@@ -9,7 +9,7 @@ use crate::address::{self, Address};
 use crate::date::{self, Date};
 use crate::expression::Regex;
 use crate::mail::{Field, of_html};
-use crate::program::{AddressPart, Comparator, Duplicate, Index, Match, Matching, Source, Test, Text, Transform, Zone};
+use crate::program::{AddressPart, Duplicate, Index, Match, Matching, Source, Test, Text, Transform, Zone};
 
 impl Machine<'_> {
     pub(super) fn test(&mut self, test: &Test) -> Result<bool, String> {
@@ -117,7 +117,7 @@ impl Machine<'_> {
                             Some(Some(known)) => known.find(value),
                             _ => {
                                 self.burn_bytes(key.len().saturating_mul(1_000))?;
-                                Regex::new(key, comparator == Comparator::AsciiCasemap)?.find(value)
+                                Regex::new(key, comparator.folds())?.find(value)
                             }
                         };
                         // Compiled ones look at each byte about as often as they are long.
