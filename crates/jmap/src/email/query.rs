@@ -119,6 +119,30 @@ enum Quantity {
     None,
 }
 
+/// The conditions of a filter.
+pub(super) const CONDITIONS: [&str; 20] = [
+    "inMailbox",
+    "inMailboxOtherThan",
+    "before",
+    "after",
+    "minSize",
+    "maxSize",
+    "hasKeyword",
+    "notKeyword",
+    "allInThreadHaveKeyword",
+    "someInThreadHaveKeyword",
+    "noneInThreadHaveKeyword",
+    "hasAttachment",
+    "text",
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "subject",
+    "body",
+    "header",
+];
+
 struct Comparator {
     property: String,
     keyword: String,

@@ -40,7 +40,7 @@ pub(crate) fn snippets(engine: &mut Engine<'_>, mut arguments: Arguments) -> Res
         return Err(Error::new("requestTooLarge"));
     }
     let (mut subjects, mut bodies) = (Vec::new(), Vec::new());
-    if let Some(filter) = &filter {
+    if let Some(filter) = filter.as_ref().filter(|filter| !filter.is_null()) {
         words(filter, &mut subjects, &mut bodies, &mut { CONDITIONS_MAX })?;
     }
     let index = engine.index();
@@ -75,11 +75,22 @@ pub(crate) fn snippets(engine: &mut Engine<'_>, mut arguments: Arguments) -> Res
 /// The words of a filter for subjects and for texts.
 fn words(filter: &Value, subjects: &mut Vec<String>, bodies: &mut Vec<String>, left: &mut usize) -> Result<(), Error> {
     *left = left.checked_sub(1).ok_or_else(|| Error::new("unsupportedFilter"))?;
-    if let Some(Value::Array(conditions)) = filter.get("conditions") {
-        if filter["operator"] == "NOT" {
-            return Ok(());
-        }
+    let Value::Object(named) = filter else { return Err(Error::arguments("filter")) };
+    if let Some(operator) = named.get("operator") {
+        let Some(Value::Array(conditions)) = named.get("conditions") else {
+            return Err(Error::arguments("conditions"));
+        };
+        // Words that are not in a mail are checked, and marked nowhere.
+        let (mut no_subjects, mut no_bodies) = (Vec::new(), Vec::new());
+        let (subjects, bodies) = match operator.as_str() {
+            Some("AND" | "OR") => (subjects, bodies),
+            Some("NOT") => (&mut no_subjects, &mut no_bodies),
+            _ => return Err(Error::arguments("operator")),
+        };
         return conditions.iter().try_for_each(|condition| words(condition, subjects, bodies, left));
+    }
+    if named.keys().any(|name| !super::query::CONDITIONS.contains(&name.as_str())) {
+        return Err(Error::new("unsupportedFilter"));
     }
     for (name, to_subjects, to_bodies) in [("text", true, true), ("subject", true, false), ("body", false, true)] {
         let all = filter.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -138,6 +149,28 @@ fn escaped(character: char) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_has_the_conditions_of_queries() {
+        let read = |filter: Value| {
+            let (mut subjects, mut bodies) = (Vec::new(), Vec::new());
+            let read = words(&filter, &mut subjects, &mut bodies, &mut { CONDITIONS_MAX });
+            read.map(|()| (subjects.join(" "), bodies.join(" "))).map_err(|error| error.kind)
+        };
+        let both = |subjects: &str, bodies: &str| Ok((subjects.into(), bodies.into()));
+        assert_eq!(read(json!({ "text": "A b", "hasKeyword": "x" })), both("a b", "a b"));
+        let not = json!({ "operator": "NOT", "conditions": [{ "text": "x" }] });
+        assert_eq!(read(json!({ "operator": "OR", "conditions": [not, { "subject": "y" }] })), both("y", ""));
+        for (filter, wanted) in [
+            (json!({ "foo": "x" }), "unsupportedFilter"),
+            (json!({ "operator": "NOT", "conditions": [{ "foo": 1 }] }), "unsupportedFilter"),
+            (json!({ "operator": "XOR", "conditions": [] }), "invalidArguments"),
+            (json!({ "operator": "AND" }), "invalidArguments"),
+            (json!([]), "invalidArguments"),
+        ] {
+            assert_eq!(read(filter.clone()), Err(wanted.into()), "{filter:?}");
+        }
+    }
 
     #[test]
     fn a_preview_has_its_word_within_255_bytes() {
