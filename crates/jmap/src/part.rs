@@ -17,6 +17,9 @@ use crate::host::{Host, Layout};
 use crate::limits::{HEADER_BYTES_MAX, PARTS_MAX};
 use crate::source::{Blob, Source};
 
+/// Bytes of a message within a message that tell whether it is encoded.
+const FIRST_BYTES: u64 = 200;
+
 /// A part of a message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
@@ -67,6 +70,14 @@ impl Part {
         let kind = Structured::read(&header.unfolded("content-type").unwrap_or_default());
         let place = Structured::read(&header.unfolded("content-disposition").unwrap_or_default());
         let coding = header.unfolded("content-transfer-encoding").map(|value| value::transfer_coding(&value));
+        let named = coding.flatten().unwrap_or_default();
+        let coding_here = match layout.is_message {
+            true => value::coding_of_message(
+                named,
+                &source.range(host, layout.body, layout.end.min(layout.body.saturating_add(FIRST_BYTES))),
+            ),
+            false => named,
+        };
         let parameter = |name: &str| kind.get(name).map(text).filter(|text| !text.is_empty());
         let default = if in_digest { "message/rfc822" } else { "text/plain" };
         let media = match kind.media_type() {
@@ -82,7 +93,7 @@ impl Part {
             cid: trimmed("content-id").map(|id| id.trim_matches(['<', '>']).to_string()),
             languages: trimmed("content-language").map(|list| list.split(',').map(|tag| tag.trim().into()).collect()),
             location: trimmed("content-location"),
-            coding: if layout.is_message { Coding::Identity } else { coding.flatten().unwrap_or_default() },
+            coding: coding_here,
             is_unknown_coding: coding == Some(None),
             body: layout.body,
             end: layout.end,
@@ -233,6 +244,24 @@ pub(crate) fn text_of_html(page: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_within_is_told_decoded() {
+        let part = |coding: &str, body: &str| {
+            let head = format!("Content-Type: message/rfc822\r\nContent-Transfer-Encoding: {coding}\r\n\r\n");
+            let (start, whole) = (head.len() as u64, [head.as_str(), body].concat());
+            let layout =
+                Layout { header: 0, body: start, end: whole.len() as u64, is_message: true, ..Layout::default() };
+            let (source, host) = (Source::Bytes(whole.into_bytes().into()), &mut crate::fuzz::Empty::default());
+            let content = Part::read(host, &source, &layout).content(&source).bytes(host, 100).0;
+            String::from_utf8_lossy(&content).into_owned()
+        };
+        assert_eq!(part("base64", "U3ViamVjdDogYQ0KDQpiDQo=\r\n"), "Subject: a\r\n\r\nb\r\n");
+        assert_eq!(part("quoted-printable", "Subject: =C3=BC\r\n\r\nb=20"), "Subject: \u{fc}\r\n\r\nb ");
+        for coding in ["base64", "7bit", "binary"] {
+            assert_eq!(part(coding, "Subject: a\r\n\r\nb"), "Subject: a\r\n\r\nb");
+        }
+    }
 
     #[test]
     fn a_text_has_the_charset_of_its_label_or_of_its_page() {

@@ -69,6 +69,13 @@ pub fn transfer_coding(value: &[u8]) -> Option<Coding> {
     }
 }
 
+/// The coding of a message within a message that names one and begins with `start`: Base64 has no colon, and a message that was not
+/// encoded begins with a field.
+pub fn coding_of_message(named: Coding, start: &[u8]) -> Coding {
+    let line = start.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+    if named == Coding::Base64 && line.contains(&b':') { Coding::Identity } else { named }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +107,14 @@ mod tests {
         {
             assert_eq!(transfer_coding(value), Some(Coding::Base64), "{}", value.escape_ascii());
             assert!(coding_name(value).eq_ignore_ascii_case(b"base64"));
+        }
+        for (named, start, wanted) in [
+            (Coding::Base64, &b"\r\nU3ViamVjdDogYQ==\r\n"[..], Coding::Base64),
+            (Coding::Base64, b"Subject: a\r\n", Coding::Identity),
+            (Coding::QuotedPrintable, b"Subject: =C3=BC\r\n", Coding::QuotedPrintable),
+            (Coding::Identity, b"", Coding::Identity),
+        ] {
+            assert_eq!(coding_of_message(named, start), wanted, "{}", start.escape_ascii());
         }
         assert_eq!((transfer_coding(b"x-odd"), transfer_coding(b" (c)")), (None, Some(Coding::Identity)));
     }
