@@ -275,6 +275,7 @@ impl Reader {
                 self.text(&String::from_utf8_lossy(&reference::decode(bytes, Place::Page)));
             }
             Token::Open(name) => self.open(name),
+            Token::Close(b"br") => self.open(b"br"),
             Token::Close(b"pre") => {
                 self.in_pre = false;
                 self.line(1);
@@ -415,6 +416,7 @@ mod tests {
                     <select><option>g</select><select><option>h";
         assert_eq!(of_html(page), "A & b\nc\n\n* d\n* e");
         assert_eq!(of_html("<table><tr><td>a<td>b<tr><th>c<th>d</th></table>"), "a b\nc d");
+        assert_eq!(of_html("a</br>b</p>c"), "a\nb\n\nc");
     }
 
     fn written(text: &str) -> String {

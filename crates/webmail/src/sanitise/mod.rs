@@ -157,6 +157,7 @@ impl Sanitiser<'_, '_> {
             self.unshown = None;
         }
         match (element, name) {
+            (Some(element), _) if self.is_loose_part(element) => Tag::Other,
             (Some(element), _) => Tag::Open(element),
             (None, b"input") => Tag::Open(&INPUT),
             (None, b"base") => Tag::Open(&BASE),
@@ -216,28 +217,39 @@ impl Sanitiser<'_, '_> {
         }
     }
 
-    /// A row ends a row, a cell ends a cell.
+    /// The place of the innermost table that is open.
+    fn table(&self) -> Option<usize> {
+        self.open.iter().rposition(|element| element.kind == Kind::Table(0))
+    }
+
+    /// Whether an element is a part of a table, and no table is open: browsers ignore its tag, and what ends around it ends.
+    fn is_loose_part(&self, element: &Element) -> bool {
+        matches!(element.kind, Kind::Table(1..)) && self.table().is_none()
+    }
+
+    /// A row ends a row, a cell ends a cell, and each ends what stands between it and the table's parts around it.
     fn close_table_parts(&mut self, next: &Element) {
         let Kind::Table(rank) = next.kind else { return };
-        let table = self.open.iter().rposition(|element| element.written == "table");
-        let Some(table) = table.filter(|_| rank > 0) else {
-            // A table ends a paragraph.
-            if rank == 0 {
-                let from =
-                    self.open.iter().rposition(|element| element.is_wall(Kind::Block)).map_or(0, |wall| wall + 1);
-                if let Some(at) = self.open.iter().skip(from).position(|element| element.written == "p") {
-                    self.close_to(from + at);
-                }
-            }
-            return;
-        };
-        let is_same_or_within = |element: &&Element| matches!(element.kind, Kind::Table(other) if other >= rank);
-        if let Some(at) = self.open.iter().skip(table + 1).position(is_same_or_within) {
-            self.close_to(table + 1 + at);
+        let Some(table) = self.table().filter(|_| rank > 0) else { return self.close_before_table() };
+        let within = self.open.iter().skip(table + 1);
+        let around = within.take_while(|element| matches!(element.kind, Kind::Table(other) if other < rank)).count();
+        self.close_to(table + 1 + around);
+    }
+
+    /// A table ends a paragraph, and a table in which no cell is open.
+    fn close_before_table(&mut self) {
+        let wall = self.open.iter().rposition(|element| element.is_wall(Kind::Block));
+        let takes_tables = |element: &Element| matches!(element.name, "td" | "th" | "caption");
+        if wall.and_then(|wall| self.open.get(wall)).is_some_and(|element| !takes_tables(element)) {
+            return self.close_to(self.table().unwrap_or(0));
+        }
+        let from = wall.map_or(0, |wall| wall + 1);
+        if let Some(at) = self.open.iter().skip(from).position(|element| element.written == "p") {
+            self.close_to(from + at);
         }
     }
 
-    /// A tag that closes an element: closes those within it, too. One whose element is not open here is left out.
+    /// A tag that closes an element: closes those within it, too. Most of those whose element is not open here are left out.
     fn close(&mut self, name: &[u8]) {
         if let Some((unshown, depth)) = self.unshown {
             if unshown.as_bytes() == name {
@@ -257,8 +269,16 @@ impl Sanitiser<'_, '_> {
             _ => self.open.iter().rposition(|open| matches!(open.kind, Kind::Table(_))).map_or(0, |at| at + 1),
         };
         let at = self.open.iter().skip(from).rposition_of(element.name);
-        if let Some(at) = at {
-            self.close_to(from + at);
+        match (at, element.name) {
+            (Some(at), _) => self.close_to(from + at),
+            // Browsers make a break of `</br>`, and an empty paragraph of `</p>`.
+            (None, "br") => self.open(element),
+            (None, "p") => {
+                let count = self.open.len();
+                self.open(element);
+                self.close_to(count);
+            }
+            (None, _) => {}
         }
     }
 

@@ -13,7 +13,7 @@ fn safe(page: &str) -> String {
 #[test]
 fn a_page_is_written_anew() {
     for (page, wanted) in [
-        ("<p>a<p>b<div>c</p>", "<p>a</p><p>b</p><div>c</div>"),
+        ("<p>a<p>b<div>c</p>", "<p>a</p><p>b</p><div>c<p></p></div>"),
         ("<ul><li>a<li>b<ul><li>c</ul></ul>", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>"),
         ("<table><tr><td>a<td>b<tr><td>c</table>d", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>d"),
         ("<div><table><td>a</div>b</table></div>", "<div><table><td>ab</td></table></div>"),
@@ -23,7 +23,10 @@ fn a_page_is_written_anew() {
             "<body bgcolor=FFFFFF text=Black link=x><body text=#fff style='margin:0'>a",
             "<div style=\"background-color:#ffffff;color:black;\"><div style=\"color:#fff;margin:0;\">a</div></div>",
         ),
-        ("<p hidden>a<td bgcolor=eee><p text=red>", "<p hidden=\"hidden\">a<td bgcolor=\"#0e0e0e\"><p></p></td></p>"),
+        (
+            "<table><td hidden>a<td bgcolor=eee><p text=red>",
+            "<table><td hidden=\"hidden\">a</td><td bgcolor=\"#0e0e0e\"><p></p></td></table>",
+        ),
         (
             "<font face=\"'Segoe UI', Arial\">a<font face='\u{ff2d}\u{ff33} P'>",
             "<font face=\"&#39;Segoe UI&#39;, Arial\">a<font face=\"\u{ff2d}\u{ff33} P\"></font></font>",
@@ -38,8 +41,8 @@ fn a_page_is_written_anew() {
             "<a href=\"#mail-top\">a</a><a name=\"mail-top\" id=\"mail-x\">b</a><a>c</a><a name=\"mail-a_20_b\">d</a><p></p>",
         ),
         (
-            "<td height='+007px' ALIGN=Left width='50 %' border=000 colspan=1001 align=right>",
-            "<td align=\"left\" width=\"50%\" height=\"7\" border=\"0\"></td>",
+            "<table><td height='+007px' ALIGN=Left width='50 %' border=000 colspan=1001 align=right>",
+            "<table><td align=\"left\" width=\"50%\" height=\"7\" border=\"0\"></td></table>",
         ),
         (
             "<a href='&#104;ttp://a.example/&uuml;&amp;' href=x>a",
@@ -133,8 +136,26 @@ fn links_and_numbers_of_a_page_stay() {
 }
 
 #[test]
+fn parts_of_tables_hide_nothing_behind_them() {
+    for part in ["td", "th", "tr", "tbody", "thead", "tfoot", "caption", "colgroup"] {
+        let page = format!("a<div style=display:none><{part}>b</div>c</{part}>d");
+        assert_eq!(safe(&page), "a<div style=\"display:none;\">b</div>cd");
+    }
+    for (page, wanted) in [
+        ("<table><div hidden><tr><td>a", "<table><div hidden=\"hidden\"></div><tr><td>a</td></tr></table>"),
+        ("<table><tr><p><td>a<div>b<td>c", "<table><tr><p></p><td>a<div>b</div></td><td>c</td></tr></table>"),
+        ("<table hidden><tr><table><td>a", "<table hidden=\"hidden\"><tr></tr></table><table><td>a</td></table>"),
+        ("<table><caption><p>a<table><td>b", "<table><caption><p>a</p><table><td>b</td></table></caption></table>"),
+        ("a</br>b</p>c<p>d</p>e<br></br>", "a<br>b<p></p>c<p>d</p>e<br><br>"),
+        ("<p>a<table><td></p>b", "<p>a</p><table><td><p></p>b</td></table>"),
+    ] {
+        assert_eq!(safe(page), wanted, "{page}");
+    }
+}
+
+#[test]
 fn pictures_elsewhere_are_counted() {
-    let page = "<img src=http://a/b><img src='//a/b'><td background=https://a/c><img src=cid:x><img src=data:,>";
+    let page = "<img src=http://a/b><img src='//a/b'><table><td background=https://a/c><img src=cid:x><img src=data:,>";
     assert_eq!(sanitise(page, &mut |_| None).remote, 3);
 }
 
