@@ -3,6 +3,7 @@
 //!
 //! Bounds: [`PARTS_MAX`] parts, of each a header of [`HEADER_BYTES_MAX`].
 
+mod content;
 mod shown;
 
 use alloc::boxed::Box;
@@ -10,8 +11,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use mime::{Decoder, Value, value};
-use stream::{Coding, Event, Fuel, Nothing, Stage, Window};
+use mime::{Value, value};
+use stream::Coding;
 use text::encoding::Encoding;
 
 use crate::envelope::{sent, shown};
@@ -19,6 +20,7 @@ use crate::mail::{Layout, Mail, Message};
 use crate::percent::decoded;
 use crate::sanitise::Picture;
 
+pub use content::Content;
 pub use shown::Shown;
 
 /// Parts of a message that are shown: as many as the store knows.
@@ -27,11 +29,11 @@ const PARTS_MAX: usize = 1_000;
 /// Bytes of a header that are read.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 
+/// Bytes of a message within a message that tell whether it is encoded.
+const FIRST_BYTES: u64 = 200;
+
 /// Bytes of a text that are shown.
 pub const TEXT_BYTES_MAX: usize = 2 << 20;
-
-/// Bytes of a message that are read at a time.
-const PIECE_BYTES: usize = 64 << 10;
 
 /// Endings of the names of files, by type.
 const ENDINGS: [(&str, &str); 34] = [
@@ -121,6 +123,15 @@ impl Header {
         Header(range(mail, message, layout.header, length))
     }
 
+    /// The header of a message that begins with these bytes.
+    fn of_message(bytes: &[u8]) -> Header {
+        let mut end = 0usize;
+        for line in bytes.split_inclusive(|&byte| byte == b'\n').take_while(|line| !line.trim_ascii().is_empty()) {
+            end = end.saturating_add(line.len());
+        }
+        Header(bytes.get(..end).unwrap_or_default().into())
+    }
+
     /// A header of these bytes.
     #[cfg(test)]
     pub fn of(bytes: &[u8]) -> Header {
@@ -177,7 +188,12 @@ impl Part {
         let header = Header::read(mail, message, layout);
         let kind = Value::read(&header.get("content-type").unwrap_or_default());
         let place = Value::read(&header.get("content-disposition").unwrap_or_default());
-        let coding = header.get("content-transfer-encoding").and_then(|value| value::transfer_coding(&value));
+        let named = header.get("content-transfer-encoding").and_then(|value| value::transfer_coding(&value));
+        let named = named.unwrap_or_default();
+        let coding = match layout.is_message {
+            true => value::coding_of_message(named, &range(mail, message, layout.body, FIRST_BYTES)),
+            false => named,
+        };
         let named = place.get("filename").or_else(|| kind.get("name")).map(shown).unwrap_or_default();
         let field = |name: &str| header.get(name).map(|value| shown(&value));
         let parameter = |name: &str| kind.get(name).map(shown).unwrap_or_default();
@@ -196,7 +212,7 @@ impl Part {
             is_inline: place.main.eq_ignore_ascii_case(b"inline"),
             id: field("content-id").map(|id| content_id(&id).into()).unwrap_or_default(),
             location: field("content-location").unwrap_or_default(),
-            coding: if layout.is_message { Coding::Identity } else { coding.unwrap_or_default() },
+            coding,
             message,
             body: layout.body,
             end: layout.end,
@@ -204,13 +220,19 @@ impl Part {
             letter: None,
             path,
         };
-        if let Some(inner) = layout.parts.first().filter(|_| layout.is_message) {
-            let header = Header::read(mail, message, inner);
+        let inner = layout.parts.first().filter(|_| layout.is_message);
+        if let Some(inner) = inner {
+            let header = match part.is_coded_message() {
+                true => Header::of_message(&part.bytes(mail, HEADER_BYTES_MAX)),
+                false => Header::read(mail, message, inner),
+            };
             let field = |name: &str| header.get(name).map(|value| shown(&value)).unwrap_or_default();
             let date = header.get("date").and_then(|date| sent(&date));
             part.letter = Some(Box::new(Letter { subject: field("subject"), from: field("from"), date }));
         }
-        for (at, child) in layout.parts.iter().enumerate() {
+        // The places within an encoded message are those of its digits.
+        let children = if part.is_coded_message() { &[][..] } else { &layout.parts };
+        for (at, child) in children.iter().enumerate() {
             if *left == 0 {
                 break;
             }
@@ -219,6 +241,20 @@ impl Part {
             part.parts.push(child);
         }
         part
+    }
+
+    /// Whether it is a message with a transfer coding: a file, of which the header is known.
+    pub fn is_coded_message(&self) -> bool {
+        self.kind == "message/rfc822" && self.coding != Coding::Identity
+    }
+
+    /// Whether it has as many parts as are read, and so perhaps more.
+    pub fn is_cut(&self) -> bool {
+        self.count() >= PARTS_MAX
+    }
+
+    fn count(&self) -> usize {
+        self.parts.iter().map(Part::count).fold(1, usize::saturating_add)
     }
 
     /// The part at a path.
@@ -280,7 +316,9 @@ impl Part {
 
     /// Whether it is shown as a text beside the mail.
     pub fn is_readable(&self) -> bool {
-        self.kind.starts_with("text/") || matches!(&*self.kind, "application/json" | "application/xml")
+        self.kind.starts_with("text/")
+            || self.is_coded_message()
+            || matches!(&*self.kind, "application/json" | "application/xml")
     }
 
     /// Bytes of it, about, decoded.
@@ -356,92 +394,6 @@ fn with_line_feeds(text: String) -> String {
         out.push_str(piece.strip_prefix('\n').unwrap_or(piece));
     }
     out
-}
-
-/// The content of a part, piece by piece.
-pub struct Content {
-    message: u64,
-    at: u64,
-    end: u64,
-    decoder: Box<Decoder>,
-    is_raw: bool,
-    /// The piece that was told last, of what is decoded.
-    window: Window,
-    /// Bytes that were read, of which the first `taken` are done with.
-    input: Vec<u8>,
-    taken: usize,
-    is_over: bool,
-}
-
-impl Content {
-    fn new(message: u64, (at, end): (u64, u64), coding: Coding) -> Content {
-        // Decoded it is not longer.
-        let bytes = usize::try_from(end.saturating_sub(at)).unwrap_or(PIECE_BYTES).clamp(1 << 10, PIECE_BYTES);
-        Content {
-            message,
-            at,
-            end,
-            decoder: Box::new(Decoder::new(coding)),
-            is_raw: coding == Coding::Identity,
-            window: Window::with_capacity(bytes),
-            input: Vec::new(),
-            taken: 0,
-            is_over: false,
-        }
-    }
-
-    /// A message as it stands.
-    pub fn whole(message: &Message) -> Content {
-        Content::new(message.number, (0, message.row.size), Coding::Identity)
-    }
-
-    /// The next piece; `None` at the end.
-    pub fn next(&mut self, mail: &mut dyn Mail) -> Option<&[u8]> {
-        self.window.clear();
-        while !self.is_over {
-            if self.taken == self.input.len() && !self.fill(mail) {
-                return self.finish();
-            }
-            let from = self.taken;
-            if self.is_raw {
-                self.taken = self.input.len();
-                return self.input.get(from..);
-            }
-            let rest = self.input.get(from..).unwrap_or_default();
-            let step = self.decoder.step(rest, &mut self.window, &mut Fuel::unlimited());
-            self.taken = from.saturating_add(step.taken).min(self.input.len());
-            match step.event {
-                Event::Wrote => return Some(self.window.filled()),
-                Event::Verbatim => return self.input.get(from..self.taken),
-                Event::End => self.is_over = true,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    fn finish(&mut self) -> Option<&[u8]> {
-        while !self.is_over && !self.is_raw {
-            match self.decoder.finish(&Nothing, &mut self.window, &mut Fuel::unlimited()) {
-                Event::Wrote => return Some(self.window.filled()),
-                Event::End => self.is_over = true,
-                _ => {}
-            }
-        }
-        self.is_over = true;
-        None
-    }
-
-    /// Reads on, once all that was read is done with.
-    fn fill(&mut self, mail: &mut dyn Mail) -> bool {
-        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-        self.input.resize(left, 0);
-        let count = if left == 0 { 0 } else { mail.read(self.message, self.at, &mut self.input) };
-        self.input.truncate(count);
-        self.taken = 0;
-        self.at = self.at.saturating_add(count as u64);
-        count > 0
-    }
 }
 
 #[cfg(test)]

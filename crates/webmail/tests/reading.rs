@@ -82,6 +82,34 @@ fn a_message_within_is_shown_with_its_head_and_is_a_file() {
 }
 
 #[test]
+fn a_message_within_that_is_encoded_is_decoded() {
+    let field = |coding: &str| format!("Content-Type: message/rfc822\r\nContent-Transfer-Encoding: {coding}\r\n");
+    for (coding, within) in [
+        // Subject: inner, From: Carl <c@x.example>, and a text.
+        ("base64", "U3ViamVjdDogaW5uZXINCkZyb206IENhcmwgPGNAeC5leGFtcGxlPg0KDQpib2R5IGhlcmUNCg=="),
+        ("quoted-printable", "Subject: inner\r\nFrom: Carl=20<c@x.example>\r\n\r\nbody=20here\r\n"),
+    ] {
+        let mut mail = Fake { count: 60, related: vec![(field(coding), within.into())], ..Fake::default() };
+        let shown = page(&mut mail, "/m/1/60");
+        for wanted in ["<bdi>inner</bdi>", "Carl &lt;c@x.example&gt;", "inner.eml", "/m/1/60/view/1.4"] {
+            assert!(shown.contains(wanted), "{coding}: {wanted} in {shown}");
+        }
+        let saved = page(&mut mail, "/m/1/60/part/1.4");
+        assert_eq!(saved, "Subject: inner\r\nFrom: Carl <c@x.example>\r\n\r\nbody here\r\n");
+        assert!(page(&mut mail, "/m/1/60/view/1.4").contains("body here"));
+    }
+}
+
+#[test]
+fn more_parts_than_are_shown_are_told() {
+    let file = || ("Content-Type: application/pdf; name=a.pdf\r\n".to_owned(), "x".to_owned());
+    for (count, is_told) in [(900, false), (1_100, true)] {
+        let mut mail = Fake { count: 60, related: (0..count).map(|_| file()).collect(), ..Fake::default() };
+        assert_eq!(page(&mut mail, "/m/1/60").contains("may have more parts"), is_told, "{count}");
+    }
+}
+
+#[test]
 fn a_mail_of_a_list_is_answered_there() {
     let fields = "List-Post: <mailto:list@l.example>\r\n".into();
     let mut mail = Fake { count: 60, fields, ..Fake::default() };

@@ -191,6 +191,7 @@ pub(super) static CHINESE: Words = Words {
         source: "查看源代码",
         print: "打印",
         no_text: "这封邮件没有正文。",
+        more_parts: "这封邮件的部分可能比显示的更多。全部内容见其源代码。",
         view: "查看",
         as_text: "以纯文本显示",
         frame: "邮件",

@@ -197,6 +197,7 @@ pub(super) static ENGLISH: Words = Words {
         source: "Source",
         print: "Print",
         no_text: "This message has no text.",
+        more_parts: "This message may have more parts than are shown. All of them are in its source.",
         view: "View",
         as_text: "Show as plain text",
         frame: "The message",

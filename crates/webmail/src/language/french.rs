@@ -211,6 +211,7 @@ pub(super) static FRENCH: Words = Words {
         source: "Source",
         print: "Imprimer",
         no_text: "Ce message n’a pas de texte.",
+        more_parts: "Ce message a peut-être plus de parties que celles affichées. Toutes se trouvent dans sa source.",
         view: "Afficher",
         as_text: "Afficher en texte brut",
         frame: "Le message",

@@ -197,6 +197,7 @@ pub(super) static GERMAN: Words = Words {
         source: "Quelltext",
         print: "Drucken",
         no_text: "Diese Nachricht hat keinen Text.",
+        more_parts: "Diese Nachricht hat möglicherweise mehr Teile, als angezeigt werden. Alle stehen im Quelltext.",
         view: "Ansehen",
         as_text: "Als reinen Text anzeigen",
         frame: "Die Nachricht",

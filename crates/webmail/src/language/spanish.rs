@@ -211,6 +211,7 @@ pub(super) static SPANISH: Words = Words {
         source: "Código fuente",
         print: "Imprimir",
         no_text: "Este mensaje no tiene texto.",
+        more_parts: "Este mensaje puede tener más partes de las que se muestran. Todas están en su código fuente.",
         view: "Ver",
         as_text: "Mostrar como texto sin formato",
         frame: "El mensaje",

@@ -233,6 +233,7 @@ pub(crate) struct Read {
     pub source: &'static str,
     pub print: &'static str,
     pub no_text: &'static str,
+    pub more_parts: &'static str,
     pub view: &'static str,
     pub as_text: &'static str,
     pub frame: &'static str,

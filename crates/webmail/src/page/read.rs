@@ -70,6 +70,9 @@ impl Pages<'_> {
         if shown.texts.is_empty() {
             put!(main, "<p class=\"soft\">", words.no_text, "</p>");
         }
+        if part.is_cut() {
+            put!(main, "<p class=\"note\">", words.more_parts, "</p>");
+        }
         if !shown.attachments.is_empty() {
             put!(main, "<h2>", self.words.common.attachments, "</h2><ul class=\"files\">");
             for part in &shown.attachments {

@@ -60,8 +60,13 @@ impl Part {
             }
             "message/rfc822" => {
                 shown.attachments.push(self);
-                if !self.is_attachment {
-                    self.collect_message(shown);
+                match self.is_attachment {
+                    true => {}
+                    // The head alone is known.
+                    false if self.is_coded_message() => {
+                        shown.texts.push(Text { message: Some(self), ..Text::default() });
+                    }
+                    false => self.collect_message(shown),
                 }
             }
             _ if !self.parts.is_empty() => {
