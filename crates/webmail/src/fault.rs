@@ -31,6 +31,12 @@ pub(crate) enum Fault {
     NoCards,
     /// A rule without a test.
     RuleEmpty,
+    /// A rule that does nothing.
+    RuleNothing,
+    /// A rule that forwards to the account itself.
+    RuleOwn,
+    /// A rule with a folder that does not exist.
+    RuleFolder,
     /// A rule that forwards to no single address.
     RuleForward,
     /// More rules than this.
@@ -64,6 +70,9 @@ impl Fault {
             }
             Fault::NoCards => faults.no_cards.into(),
             Fault::RuleEmpty => faults.rule_empty.into(),
+            Fault::RuleNothing => faults.rule_nothing.into(),
+            Fault::RuleOwn => faults.rule_own.into(),
+            Fault::RuleFolder => words.common.no_such_page.into(),
             Fault::RuleForward => faults.rule_forward.into(),
             Fault::Rules(most) => numbered(faults.rules, *most),
             Fault::Script(bytes_max) => fill(faults.script, &[&words.size(*bytes_max as u64)]),

@@ -37,6 +37,10 @@ const HEAD: &str = "# Made by the form of the webmail, which does not know what 
 /// The capabilities of all that is written.
 const REQUIRE: &str = "require [\"copy\", \"date\", \"fileinto\", \"imap4flags\", \"relational\", \"vacation\"];\n";
 
+/// The comparator of values beyond ASCII, and the capability for it.
+const COMPARATOR: &str = ":comparator \"i;unicode-casemap\" ";
+const REQUIRE_COMPARATOR: &str = "require \"comparator-i;unicode-casemap\";\n";
+
 /// The beginning of a line that has a value of the form.
 const MARK: &str = "#: ";
 
@@ -89,6 +93,13 @@ pub struct Rule {
     pub forward: String,
     /// Whether no later rule is tried.
     pub is_last: bool,
+}
+
+impl Rule {
+    /// Whether it does something.
+    pub fn acts(&self) -> bool {
+        self.place != Place::Usual || self.is_seen || self.is_flagged || self.is_last || !self.forward.is_empty()
+    }
 }
 
 /// A test.
@@ -167,9 +178,18 @@ pub fn word_of<T: PartialEq>(all: &[(&'static str, T)], value: T) -> &'static st
 impl Filters {
     /// The script.
     pub fn script(&self) -> String {
+        self.written(true)
+    }
+
+    /// The script, with the comparator of values beyond ASCII or, as earlier versions wrote it, without.
+    fn written(&self, has_comparator: bool) -> String {
         let (mut marks, mut commands) = (String::from(HEAD), String::from(REQUIRE));
+        let needs_comparator = |rule: &Rule| rule.tests.iter().any(|test| !test.value.is_ascii());
+        if has_comparator && self.rules.iter().any(needs_comparator) {
+            commands.push_str(REQUIRE_COMPARATOR);
+        }
         self.vacation.write(&mut marks, &mut commands);
-        self.rules.iter().for_each(|rule| rule.write(&mut marks, &mut commands));
+        self.rules.iter().for_each(|rule| rule.write(has_comparator, &mut marks, &mut commands));
         marks + &commands
     }
 
@@ -189,7 +209,7 @@ impl Filters {
                 (_, Some(rule)) => rule.read(word, value)?,
             }
         }
-        (filters.script() == script).then_some(filters)
+        [true, false].into_iter().any(|comparator| filters.written(comparator) == script).then_some(filters)
     }
 }
 
@@ -266,8 +286,8 @@ impl Rule {
         Some(())
     }
 
-    fn write(&self, marks: &mut String, commands: &mut String) {
-        let tests: Vec<String> = self.tests.iter().map(Test::command).collect();
+    fn write(&self, has_comparator: bool, marks: &mut String, commands: &mut String) {
+        let tests: Vec<String> = self.tests.iter().map(|test| test.command(has_comparator)).collect();
         let how = if self.is_any { "anyof" } else { "allof" };
         marks.push_str(&format!("{MARK}rule {}\n", self.name));
         commands.push_str(&format!("if {how}({}) {{\n", tests.join(", ")));
@@ -304,13 +324,14 @@ impl Test {
         format!("if {} {} {}", word_of(&Field::ALL, self.field), word_of(&Match::ALL, self.how), self.value)
     }
 
-    fn command(&self) -> String {
+    fn command(&self, has_comparator: bool) -> String {
         let (headers, value) = (self.field.headers(), quoted(&self.value));
+        let by = if has_comparator && !self.value.is_ascii() { COMPARATOR } else { "" };
         match self.how {
-            Match::Contains => format!("header :contains {headers} {value}"),
-            Match::Lacks => format!("not header :contains {headers} {value}"),
-            Match::Is if matches!(self.field, Field::From | Field::To) => format!("address :is {headers} {value}"),
-            Match::Is => format!("header :is {headers} {value}"),
+            Match::Contains => format!("header {by}:contains {headers} {value}"),
+            Match::Lacks => format!("not header {by}:contains {headers} {value}"),
+            Match::Is if matches!(self.field, Field::From | Field::To) => format!("address {by}:is {headers} {value}"),
+            Match::Is => format!("header {by}:is {headers} {value}"),
         }
     }
 }
@@ -408,6 +429,19 @@ mod tests {
         for other in ["keep;", "#: x", "#: if a", "require \"fileinto\";\n#: rule x\nif true { discard; }"] {
             assert_eq!(Filters::read(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn values_beyond_ascii_are_compared_in_any_case() {
+        let test = Test { field: Field::From, how: Match::Contains, value: "j\u{f6}rg".into() };
+        let rule = Rule { tests: [test].into(), is_seen: true, ..Rule::default() };
+        let filters = Filters { rules: [rule].into(), ..Filters::default() };
+        let script = filters.script();
+        assert!(script.contains("header :comparator \"i;unicode-casemap\" :contains \"from\""), "{script}");
+        assert_eq!(Filters::read(&script).as_ref(), Some(&filters));
+        let before = filters.written(false);
+        assert!(!before.contains("comparator"), "{before}");
+        assert_eq!(Filters::read(&before), Some(filters));
     }
 
     #[test]

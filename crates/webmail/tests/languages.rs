@@ -29,7 +29,7 @@ fn mailbox(tag: &str) -> Fake {
 }
 
 /// Forms whose answers are pages: faults, failures, and what is shown once.
-const FORMS: [(&str, &str); 26] = [
+const FORMS: [(&str, &str); 28] = [
     ("/write", "do=send&from=ann@mx.example&to=b"),
     ("/write", "do=send&from=ann@mx.example"),
     ("/write", "do=send&from=b@c.example&to=b@c.example"),
@@ -38,6 +38,8 @@ const FORMS: [(&str, &str); 26] = [
     ("/contacts", "do=save&addresses=a@b.example,b@b.example,c@b.example,d@b.example,e@b.example,f@b.example"),
     ("/contacts", "do=import"),
     ("/filters/rule", "name="),
+    ("/filters/rule", "field1=subject&how1=is&value1=1"),
+    ("/filters/rule", "field1=subject&how1=is&value1=1&forward=ann@mx.example"),
     ("/filters/rule", "field1=subject&how1=is&value1=1&forward=a@b.example,c@b.example"),
     ("/vacation", "from=1"),
     ("/vacation", "from=2026-12-31&until=2026-12-01"),

@@ -126,7 +126,7 @@ fn hostile_values_are_text_in_every_page() {
 fn pictures_that_are_fetched_are_pictures_and_have_a_bound() {
     let picture = |path| format!("<img src=\"//a.example/{path}#x\">");
     let html = ["png", "avif", "page", "none", "large", "large", "png"].map(picture).concat();
-    let mut mail = Fake { html: html + "<img src=file:///png><td background=http://b.example/png>", ..fake() };
+    let mut mail = Fake { html: html + "<img src=file:///png><table><td background=http://b.example/png>", ..fake() };
     let reply = answer(&mut mail, "/m/1/60/html/1.2?pictures=1", None);
     let policy = field(&reply, "Content-Security-Policy").to_owned();
     assert!(policy.contains("img-src data:;") && policy.contains("sandbox "), "{policy}");
@@ -309,7 +309,10 @@ fn rules_of_the_form_are_a_script_and_other_scripts_are_a_text() {
         ("/filters/rule", "name=x&field1=subject&how1=is&value1="),
         ("/filters/rule", "name=x&field1=subject&how1=is&value1=x&forward=no"),
         ("/filters/rule", "name=x&field1=subject&how1=is&value1=x&forward=a@b.example,c@d.example"),
-        ("/filters/rule", "name=wrong&field1=subject&how1=is&value1=x"),
+        ("/filters/rule", "name=wrong&field1=subject&how1=is&value1=x&last=on"),
+        ("/filters/rule", "name=x&field1=subject&how1=is&value1=x"),
+        ("/filters/rule", "name=x&field1=subject&how1=is&value1=x&place=/Nope"),
+        ("/filters/rule", "name=x&field1=subject&how1=is&value1=x&forward=Info@mx.example"),
         ("/filters/text", "text=wrong"),
     ] {
         let (status, text) = post(&mut mail, path, fields);

@@ -117,6 +117,8 @@ pub(super) static CHINESE: Words = Words {
         contacts_full: "空间不足：最多 {0} 个联系人，总共 {1}。",
         no_cards: "文件中没有联系人：必须是 vCard 文件。",
         rule_empty: "规则至少需要一个填写了值的条件。",
+        rule_nothing: "规则需要执行某项操作。",
+        rule_own: "转发到您自己的地址会收到两份。",
         rule_forward: "副本只能转发到一个地址，不带名称。",
         rules: "最多 {0} 条规则。",
         script: "脚本最大 {0}。",

@@ -117,6 +117,8 @@ pub(super) static ENGLISH: Words = Words {
         contacts_full: "There is no room for it: {0} contacts and {1} in all.",
         no_cards: "There are no contacts in this file: it has to be of vCards.",
         rule_empty: "A rule needs a test with a value.",
+        rule_nothing: "A rule needs something to do.",
+        rule_own: "A copy to your own address would come twice.",
         rule_forward: "A copy is forwarded to one address, without a name.",
         rules: "There are {0} rules at most.",
         script: "A script has at most {0}.",

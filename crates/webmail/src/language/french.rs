@@ -117,6 +117,8 @@ pub(super) static FRENCH: Words = Words {
         contacts_full: "Il n’y a plus de place : {0} contacts et {1} en tout.",
         no_cards: "Ce fichier ne contient aucun contact : il doit contenir des vCards.",
         rule_empty: "Une règle a besoin d’une condition avec une valeur.",
+        rule_nothing: "Une règle doit faire quelque chose.",
+        rule_own: "Une copie à votre propre adresse arriverait deux fois.",
         rule_forward: "Une copie est transférée à une seule adresse, sans nom.",
         rules: "Il y a au plus {0} règles.",
         script: "Un script fait au plus {0}.",

@@ -117,6 +117,8 @@ pub(super) static GERMAN: Words = Words {
         contacts_full: "Dafür ist kein Platz: höchstens {0} Kontakte und {1} insgesamt.",
         no_cards: "In dieser Datei sind keine Kontakte: Sie muss aus vCards bestehen.",
         rule_empty: "Eine Regel braucht eine Bedingung mit einem Wert.",
+        rule_nothing: "Eine Regel muss etwas tun.",
+        rule_own: "Eine Kopie an die eigene Adresse käme doppelt an.",
         rule_forward: "Eine Kopie geht an eine einzelne Adresse ohne Namen.",
         rules: "Es gibt höchstens {0} Regeln.",
         script: "Ein Skript ist höchstens {0} groß.",

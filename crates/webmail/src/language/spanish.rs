@@ -117,6 +117,8 @@ pub(super) static SPANISH: Words = Words {
         contacts_full: "No hay sitio: {0} contactos y {1} en total.",
         no_cards: "No hay contactos en este archivo: tiene que ser de vCards.",
         rule_empty: "Una regla necesita una condición con un valor.",
+        rule_nothing: "Una regla tiene que hacer algo.",
+        rule_own: "Una copia a su propia dirección llegaría dos veces.",
         rule_forward: "Una copia se reenvía a una sola dirección, sin nombre.",
         rules: "Hay {0} reglas como máximo.",
         script: "Un script tiene {0} como máximo.",

@@ -140,6 +140,8 @@ pub(crate) struct Faults {
     pub contacts_full: &'static str,
     pub no_cards: &'static str,
     pub rule_empty: &'static str,
+    pub rule_nothing: &'static str,
+    pub rule_own: &'static str,
     pub rule_forward: &'static str,
     /// `{0}`: a number.
     pub rules: &'static str,

@@ -262,7 +262,8 @@ impl Pages<'_> {
         if at.is_none() && call.form.has("id") {
             return self.missing();
         }
-        if let Err(why) = checked(&rule) {
+        let known = at.and_then(|at| rules.get(at)).map(|rule| rule.place.clone());
+        if let Err(why) = self.checked(&rule, known.as_ref()) {
             return self.rule_form(at, &rule, self.wrong(&why));
         }
         let is_full = rules.len() >= RULES_MAX;
@@ -276,6 +277,30 @@ impl Pages<'_> {
         match self.mail.set_script(&script.name, &filters.script()) {
             Ok(()) => Reply::see("/filters?told=kept"),
             Err(why) => self.rule_form(at, &rule, Told::Wrong(why.text(self.words))),
+        }
+    }
+
+    /// Checks a rule; the folder that it had before may be gone.
+    fn checked(&self, rule: &Rule, known: Option<&Place>) -> Result<(), Fault> {
+        if rule.tests.is_empty() {
+            return Err(Fault::RuleEmpty);
+        }
+        if !rule.acts() {
+            return Err(Fault::RuleNothing);
+        }
+        let is_there = |name: &str| self.folders.iter().any(|folder| folder.name == name);
+        if matches!(&rule.place, Place::Folder(name) if !is_there(name) && known != Some(&rule.place)) {
+            return Err(Fault::RuleFolder);
+        }
+        if rule.forward.is_empty() {
+            return Ok(());
+        }
+        match &typed(&rule.forward)?[..] {
+            [(_, address)] if self.mail.addresses().iter().any(|own| own.eq_ignore_ascii_case(address)) => {
+                Err(Fault::RuleOwn)
+            }
+            [(_, address)] if *address == rule.forward => Ok(()),
+            _ => Err(Fault::RuleForward),
         }
     }
 
@@ -356,19 +381,6 @@ fn rule_of(call: &Call) -> Rule {
         is_flagged: form.has("flagged"),
         forward: line(form.get("forward")),
         is_last: form.has("last"),
-    }
-}
-
-fn checked(rule: &Rule) -> Result<(), Fault> {
-    if rule.tests.is_empty() {
-        return Err(Fault::RuleEmpty);
-    }
-    if rule.forward.is_empty() {
-        return Ok(());
-    }
-    match &typed(&rule.forward)?[..] {
-        [(_, address)] if *address == rule.forward => Ok(()),
-        _ => Err(Fault::RuleForward),
     }
 }
 
