@@ -262,7 +262,7 @@ fn write_file(file: &File, out: &mut Vec<u8>) {
         out.extend_from_slice(head.as_bytes());
         return out.extend(mail);
     }
-    let kind = kind(&file.kind);
+    let kind = kind_of(file);
     let head = format!(
         "Content-Type: {kind}\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment{name}\r\n\r\n"
     );
@@ -294,6 +294,23 @@ fn as_mail(file: &File) -> Option<Vec<u8>> {
         mail.extend_from_slice(b"\r\n");
     }
     is_header.then_some(mail)
+}
+
+/// The type of a file. A text beyond ASCII has a charset: the one that is given, or UTF-8 if it is that.
+fn kind_of(file: &File) -> String {
+    let kind = kind(&file.kind);
+    if !kind.starts_with("text/") {
+        return kind;
+    }
+    let given = mime::Value::read(file.kind.as_bytes());
+    let given = given.get("charset").and_then(|charset| core::str::from_utf8(charset).ok());
+    let is_name = |name: &&str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
+    match given.filter(is_name).filter(|name| (1..=40).contains(&name.len())) {
+        Some(charset) => format!("{kind}; charset={charset}"),
+        None if file.content.is_ascii() => kind,
+        None if core::str::from_utf8(&file.content).is_ok() => format!("{kind}; charset=utf-8"),
+        None => "application/octet-stream".into(),
+    }
 }
 
 /// A type that stands in a field as it is; messages and multiparts may not be encoded.
@@ -408,6 +425,21 @@ mod tests {
                 attached(file("x.eml", "message/rfc822", other))
                     .contains("octet-stream\r\nContent-Transfer-Encoding: base64")
             );
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_attached_has_its_charset() {
+        for (kind, content, wanted) in [
+            ("text/plain", &b"a"[..], "text/plain"),
+            ("text/plain", b"gr\xc3\xbcn", "text/plain; charset=utf-8"),
+            ("text/csv", b"gr\xfcn", "application/octet-stream"),
+            ("text/csv; charset=\"iso-8859-1\"", b"gr\xfcn", "text/csv; charset=iso-8859-1"),
+            ("text/csv; charset=\"a,b\"", b"a", "text/csv"),
+            ("image/png", b"\xff", "image/png"),
+        ] {
+            let file = File { name: "x".into(), kind: kind.into(), content: content.into() };
+            assert_eq!(kind_of(&file), wanted, "{kind}");
         }
     }
 
