@@ -16,7 +16,9 @@ use ::webmail::mail::{
     Purpose, Row, Script, Second, Sending, Setup, Unkept,
 };
 use ::webmail::session::{Ending, Session};
+use proto::imap::name::canonical;
 use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
+use text::normal::composed;
 
 use crate::Keep;
 use crate::acl;
@@ -511,14 +513,15 @@ fn set(uids: &[u32]) -> Uids {
     uids.into_iter().collect()
 }
 
+/// The name of a folder as it is typed: letters with their accents in one way, INBOX in capitals.
 fn folder_name(name: &str) -> Result<Vec<u8>, Failure> {
-    let name = name.trim().as_bytes();
+    let name = canonical(composed(name.trim()).into_owned().into_bytes());
     let begins = |others: &[u8]| name.get(..others.len()).is_some_and(|head| head.eq_ignore_ascii_case(others));
     let is_others = begins(acl::OTHERS.strip_suffix(b"/").unwrap_or(acl::OTHERS));
     match name.eq_ignore_ascii_case(b"INBOX") {
         true => Err(Failure::Exists),
-        false if !is_name(name) || is_others => Err(Failure::Name),
-        false => Ok(name.to_vec()),
+        false if !is_name(&name) || is_others => Err(Failure::Name),
+        false => Ok(name),
     }
 }
 

@@ -148,6 +148,10 @@ fn messages_are_flagged_moved_and_removed_and_others_folders_are_none() {
     mail.create("Work").unwrap();
     assert_eq!(mail.create("Work"), Err(Failure::Exists));
     assert_eq!(mail.create("Other Users/bob"), Err(Failure::Name));
+    // Letters of INBOX in either case, and an accent in either way, are no other folders.
+    for (name, again) in [("Inbox/x", "INBOX/x"), ("caf\u{e9}", "cafe\u{301}")] {
+        assert_eq!((mail.create(name), mail.create(again)), (Ok(()), Err(Failure::Exists)), "{name}");
+    }
     assert_eq!(mail.delete(inbox), Err(Failure::Inbox));
 }
 
