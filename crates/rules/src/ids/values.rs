@@ -108,10 +108,17 @@ const EXPRESSION: ExpressionLimits = ExpressionLimits {
 /// So many texts are looked for in front of an expression.
 const LITERALS_MAX: usize = 4;
 
+/// An expression between its first and its last quote: those within stand for themselves.
+fn unquoted(value: &[u8]) -> Result<&[u8], String> {
+    let Some(inner) = value.strip_prefix(b"\"") else { return Ok(value) };
+    let end = inner.iter().rposition(|&byte| byte == b'"');
+    end.map(|end| &inner[..end]).ok_or_else(|| "a quote that is not closed; a ; inside is written \\;".into())
+}
+
 /// An expression with its slashes and letters, and the buffer that a letter names.
 pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
     let (is_negated, value) = negated(value);
-    let (source, _) = quoted(value)?;
+    let source = unquoted(value)?;
     let inner = source
         .strip_prefix(b"m")
         .filter(|rest| rest.first().is_some_and(|byte| !byte.is_ascii_alphanumeric()))
