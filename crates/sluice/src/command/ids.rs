@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use inspect::IntrusionRules;
+use rules::ids::capture::Unread;
 use rules::ids::{Register, RuleSet, capture};
 use serde_json::{Value, json};
 
@@ -137,6 +138,13 @@ fn warn(set: &RuleSet) {
     others.for_each(|problem| eprintln!("sluice: {problem}"));
 }
 
+/// Says how many packets were not read, of which kinds.
+fn tell_unread(unread: &Unread) {
+    if unread.counts().next().is_some() {
+        eprintln!("sluice: packets that were not read: {unread}");
+    }
+}
+
 fn check(args: &IdsCheck) -> Result<ExitCode, Failure> {
     let rules = load(&args.rules, &args.names, args.config.as_deref())?;
     let set = rules.set();
@@ -147,6 +155,7 @@ fn check(args: &IdsCheck) -> Result<ExitCode, Failure> {
     if observed.rest > 0 {
         eprintln!("sluice: {}: {} bytes at the end are no packet", args.pcap.display(), observed.rest);
     }
+    tell_unread(&observed.unread);
     let register = Register::of(set);
     for seen in &observed.alerts {
         if let Some(entry) = register.get(seen.rule) {

@@ -20,6 +20,7 @@ mod record;
 mod smtp;
 mod stream;
 mod tls;
+mod unread;
 mod uri;
 
 use super::flow::Peer;
@@ -31,6 +32,7 @@ pub use packet::Link;
 pub use record::{Anomaly, Content, End, Exchange, File, Handshake, Layer, Mail, Message, Record, State, Summary};
 pub(super) use smtp::field_buffer;
 pub use tls::offered;
+pub use unread::{Kind, Unread};
 
 /// An alert of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub struct Observed {
     pub records: Vec<Record>,
     /// Bytes at its end that are no packet.
     pub rest: usize,
+    /// Counts of packets that were not read.
+    pub unread: Unread,
 }
 
 /// Tries rules on a capture, and tells its messages, files and flows; none where it is none.
@@ -73,7 +77,8 @@ pub fn observe(rules: &RuleSet, capture: &[u8]) -> Option<Observed> {
         observer.packet(captured.micros, Link(captured.link), captured.bytes);
     }
     observer.finish();
-    Some(Observed { alerts: observer.alerts(), records: observer.records(), rest: capture.rest() })
+    let unread = observer.unread().clone();
+    Some(Observed { alerts: observer.alerts(), records: observer.records(), rest: capture.rest(), unread })
 }
 
 /// Fuzz body: a capture against rules of several kinds.

@@ -15,6 +15,7 @@ use super::conversation::Conversation;
 use super::fragments::Fragments;
 use super::packet::{self, ACK, Carried, Link, Packet, Read, SYN};
 use super::record::{Content, End, Record};
+use super::unread::Unread;
 
 /// Flows at a time.
 const FLOWS_MAX: usize = 16 << 10;
@@ -47,6 +48,7 @@ pub struct Observer<'r> {
     micros: u64,
     opened: u64,
     forced: u64,
+    unread: Unread,
 }
 
 impl<'r> Observer<'r> {
@@ -65,13 +67,18 @@ impl<'r> Observer<'r> {
             micros: 0,
             opened: 0,
             forced: 0,
+            unread: Unread::default(),
         }
     }
 
     /// Takes a packet that came at a time in microseconds; whether it is one that is followed.
     pub fn packet(&mut self, micros: u64, link: Link, bytes: &[u8]) -> bool {
         self.micros = micros;
-        packet::read(link, bytes).is_some_and(|read| self.take(read, bytes.len(), micros))
+        let is_followed = packet::read(link, bytes).is_some_and(|read| self.take(read, bytes.len(), micros));
+        if !is_followed {
+            self.unread.add(packet::kind(link, bytes));
+        }
+        is_followed
     }
 
     /// Takes a packet of so many bytes, or a part of one.
@@ -128,6 +135,11 @@ impl<'r> Observer<'r> {
     /// The records since the last call.
     pub fn records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
+    }
+
+    /// Counts of the packets that were not read.
+    pub fn unread(&self) -> &Unread {
+        &self.unread
     }
 
     /// How many flows have begun, and how many were ended because there were too many or they held too much.

@@ -6,6 +6,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::fragments::{Fragment, Key};
+use super::unread::Kind;
 
 /// The type of a link, as captures number them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,31 @@ pub(super) fn read(link: Link, bytes: &[u8]) -> Option<Read<'_>> {
     }
 }
 
+/// The kind of a packet by its outer heads.
+pub(super) fn kind(link: Link, bytes: &[u8]) -> Kind {
+    let inner = match link.0 {
+        1 => {
+            let Some((kind, inner)) = half(bytes, 12).zip(bytes.get(14..)) else { return Kind::Broken };
+            match untagged(kind, inner) {
+                Some((0x0800 | 0x86dd, inner)) => inner,
+                Some((kind, _)) => return Kind::Ethernet(kind),
+                None => return Kind::Broken,
+            }
+        }
+        0 | 108 => bytes.get(4..).unwrap_or_default(),
+        12 | 101 | 228 | 229 => bytes,
+        113 => bytes.get(16..).unwrap_or_default(),
+        276 => bytes.get(20..).unwrap_or_default(),
+        number => return Kind::Link(number),
+    };
+    let protocol = match inner.first().map(|first| first >> 4) {
+        Some(4) => inner.get(9),
+        Some(6) => inner.get(6),
+        _ => None,
+    };
+    protocol.map_or(Kind::Broken, |&protocol| Kind::Protocol(protocol))
+}
+
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -73,15 +99,22 @@ fn ethernet(bytes: &[u8], depth: u8) -> Option<Read<'_>> {
 }
 
 /// Reads what an EtherType says.
-fn typed(mut kind: u16, mut bytes: &[u8], depth: u8) -> Option<Read<'_>> {
+fn typed(kind: u16, bytes: &[u8], depth: u8) -> Option<Read<'_>> {
+    match untagged(kind, bytes)? {
+        (0x0800 | 0x86dd, bytes) => internet(bytes, depth),
+        (0x8847 | 0x8848, bytes) => labelled(bytes, depth),
+        (0x8864, bytes) => point_to_point(bytes.get(6..)?, depth),
+        _ => None,
+    }
+}
+
+/// The EtherType behind all tags, and what follows it; none where there are too many.
+fn untagged(mut kind: u16, mut bytes: &[u8]) -> Option<(u16, &[u8])> {
     for _ in 0..=TAGS_MAX {
         let tag = match kind {
             0x8100 | 0x88a8 | 0x9100 | 0x9200 => 2,
             0x8926 => 4,
-            0x0800 | 0x86dd => return internet(bytes, depth),
-            0x8847 | 0x8848 => return labelled(bytes, depth),
-            0x8864 => return point_to_point(bytes.get(6..)?, depth),
-            _ => return None,
+            _ => return Some((kind, bytes)),
         };
         (kind, bytes) = (half(bytes, tag)?, bytes.get(tag + 2..)?);
     }
@@ -239,6 +272,7 @@ fn within(kind: u16, inner: &[u8], depth: u8) -> Option<Read<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::unread::{KINDS_MAX, Unread};
     use super::*;
 
     /// A packet of IPv4 around a content.
@@ -341,5 +375,29 @@ mod tests {
         assert!(internet(&around(AUTHENTICATION, &signed), 0).is_some());
         let many = [[60, 0, 1, 4, 0, 0, 0, 0].repeat(20), vec![6, 0, 1, 4, 0, 0, 0, 0], content].concat();
         assert_eq!(internet(&six(60, &many), 0), wanted);
+    }
+
+    #[test]
+    fn packets_that_are_not_read_are_counted_by_their_kind() {
+        let ethernet = |kind: u16, inner: &[u8]| [&[2; 12][..], &kind.to_be_bytes(), inner].concat();
+        let four = |protocol: u8| [&[0x45, 0, 0, 20, 0, 0, 0, 0, 64, protocol][..], &[0; 10]].concat();
+        let mut unread = Unread::default();
+        for packet in [
+            ethernet(0x0806, &[0; 28]),
+            ethernet(0x8100, &[&[0, 7, 8, 6][..], &[0; 28]].concat()),
+            ethernet(0x0800, &four(1)),
+            ethernet(0x86dd, &[&[0x60, 0, 0, 0, 0, 0, 58, 64][..], &[0; 32]].concat()),
+            ethernet(0x88cc, &[]),
+            vec![0; 5],
+        ] {
+            assert!(read(Link(1), &packet).is_none());
+            unread.add(kind(Link(1), &packet));
+        }
+        unread.add(kind(Link::RAW, &four(132)));
+        unread.add(kind(Link(147), &[0; 40]));
+        let wanted = "2 ARP, 1 link type 147, 1 EtherType 0x88cc, 1 ICMP, 1 ICMPv6, 1 IP protocol 132, 1 broken";
+        assert_eq!(unread.to_string(), wanted);
+        (0..1_000).for_each(|number| unread.add(kind(Link(1), &ethernet(0x9300 + number, &[]))));
+        assert_eq!(unread.counts().count(), KINDS_MAX + 1);
     }
 }

@@ -122,6 +122,7 @@ impl Sniffer<'_> {
             "sluice: {} packets, {} of them dropped; {followed} followed in {flows} flows, {forced} ended early; {alerts} alerts",
             passed.packets, passed.dropped
         );
+        super::tell_unread(self.observer.unread());
         Ok(())
     }
 
