@@ -217,7 +217,7 @@ fn options_that_test_nothing_leave_a_rule_as_it_is() {
 
 #[test]
 fn keywords_of_what_nothing_here_speaks_load() {
-    let keywords = "ip.src; dataset:isset,bad,type ipv4,load bad.lst|tls.cert_chain_len:>4|ssh.hassh.server; content:\"x\"|\
+    let keywords = "ip.src; dataset:isset,bad,type ipv4,load bad.lst|tls_cert_notafter:<2020|ssh.hassh.server; content:\"x\"|\
         iprep:any,Bad,>,10|dns.opcode:4|tcpv4-csum:1|pktvar:a,\"b\"|mqtt.publish.topic; content:\"x\"|http_num_cookies:1|\
         http2.frametype:GOAWAY|enable:no|flow.elephant|ldap.request.operation:1|entropy:value >= 4";
     let mut rules = String::new();

@@ -188,6 +188,12 @@ buffers! {
     TlsFingerprint Response false ["tls.cert_fingerprint" "tls_cert_fingerprint"] None;
     /// A certificate of the server's chain.
     TlsCerts Response true ["tls.certs"] None;
+    /// As many bytes as the server's chain has certificates. The name is no keyword.
+    TlsChain Response false ["tls.a chain"] None;
+    /// The random bytes of either side.
+    TlsRandom Both true ["tls.random" "tls.random_time" "tls.random_bytes"] None;
+    /// A fact of the handshake in words. The name is no keyword.
+    TlsFact Both true ["tls.a fact"] None;
     /// JA3 of a client's offer.
     Ja3 Request false ["ja3.hash" "ja3_hash"] None;
     /// The numbers of JA3.

@@ -17,6 +17,7 @@ const CHAIN_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     version: u16,
+    random: Vec<u8>,
     ciphers: Vec<u16>,
     extensions: Vec<u16>,
     groups: Vec<u16>,
@@ -33,7 +34,7 @@ impl Offer {
     pub fn read(body: &[u8]) -> Option<Offer> {
         let mut rest = Bytes(body);
         let mut offer = Offer { version: rest.number()?, ..Offer::default() };
-        rest.take(32)?;
+        offer.random = rest.take(32)?.to_vec();
         rest.vector(1)?;
         offer.ciphers = numbers(rest.vector(2)?);
         rest.vector(1)?;
@@ -70,9 +71,14 @@ impl Offer {
         Fingerprint::of(format!("{},{}", self.version, lists.join(",")))
     }
 
+    /// The highest version that it offers.
+    fn version_max(&self) -> u16 {
+        self.versions.iter().copied().filter(is_meant).max().unwrap_or(self.version)
+    }
+
     /// JA4 of a client over TCP.
     pub fn ja4(&self) -> String {
-        let version = match self.versions.iter().copied().filter(is_meant).max().unwrap_or(self.version) {
+        let version = match self.version_max() {
             0x304 => "13",
             0x303 => "12",
             0x302 => "11",
@@ -112,14 +118,23 @@ impl Offer {
         fill(Buffer::Ja3, ja3.hash.as_bytes());
         fill(Buffer::Ja3String, ja3.text.as_bytes());
         fill(Buffer::Ja4, self.ja4().as_bytes());
+        fill(Buffer::TlsRandom, &self.random);
+        fill_facts(self.version_max(), "client_hello", fill);
     }
 }
 
-/// JA3S of a ServerHello, and the version that it chooses.
-pub(super) fn choice(body: &[u8]) -> Option<(Fingerprint, u16)> {
+/// A server's choice.
+pub(super) struct Choice {
+    pub ja3s: Fingerprint,
+    pub version: u16,
+    random: Vec<u8>,
+}
+
+/// Reads a ServerHello.
+pub(super) fn choice(body: &[u8]) -> Option<Choice> {
     let mut rest = Bytes(body);
     let version = rest.number()?;
-    rest.take(32)?;
+    let random = rest.take(32)?.to_vec();
     rest.vector(1)?;
     let cipher = rest.number()?;
     rest.take(1)?;
@@ -131,13 +146,34 @@ pub(super) fn choice(body: &[u8]) -> Option<(Fingerprint, u16)> {
         }
         kinds.push(kind.to_string());
     }
-    Some((Fingerprint::of(format!("{version},{cipher},{}", kinds.join("-"))), chosen))
+    let ja3s = Fingerprint::of(format!("{version},{cipher},{}", kinds.join("-")));
+    Some(Choice { ja3s, version: chosen, random })
 }
 
 /// Fills the buffers of a server's choice.
-pub(super) fn fill_choice(ja3s: &Fingerprint, fill: &mut dyn FnMut(Buffer, &[u8])) {
-    fill(Buffer::Ja3s, ja3s.hash.as_bytes());
-    fill(Buffer::Ja3sString, ja3s.text.as_bytes());
+pub(super) fn fill_choice(choice: &Choice, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    fill(Buffer::Ja3s, choice.ja3s.hash.as_bytes());
+    fill(Buffer::Ja3sString, choice.ja3s.text.as_bytes());
+    fill(Buffer::TlsRandom, &choice.random);
+    fill_facts(choice.version, "server_hello", fill);
+}
+
+/// Fills facts: a version, and the message that has come.
+fn fill_facts(version: u16, state: &str, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    fill(Buffer::TlsFact, format!("version {version:x}").as_bytes());
+    fill(Buffer::TlsFact, format!("state {state}").as_bytes());
+}
+
+/// The number of a version as `tls.version` and `ssl_version` name it, in hexadecimal digits as in facts.
+pub(super) fn version_named(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "sslv3" => "300",
+        "1.0" | "tls1.0" => "301",
+        "1.1" | "tls1.1" => "302",
+        "1.2" | "tls1.2" => "303",
+        "1.3" | "tls1.3" => "304",
+        _ => return None,
+    })
 }
 
 /// JA3 or JA3S.
@@ -194,18 +230,29 @@ impl Certificate {
 }
 
 /// Reads a message with certificates as it was before TLS 1.3, and fills their buffers: all certificates, and what the first says.
-pub(super) fn certificates(body: &[u8], fill: &mut dyn FnMut(Buffer, &[u8])) -> Option<Certificate> {
+pub(super) fn certificates(body: &[u8], seconds: i64, fill: &mut dyn FnMut(Buffer, &[u8])) -> Option<Certificate> {
     let mut chain = Bytes(Bytes(body).vector(3)?);
     let first = Bytes(chain.0).vector(3)?;
-    for _ in 0..CHAIN_MAX {
-        let Some(bytes) = chain.vector(3) else { break };
+    let mut count = 0;
+    while count < CHAIN_MAX
+        && let Some(bytes) = chain.vector(3)
+    {
         fill(Buffer::TlsCerts, bytes);
+        count += 1;
     }
+    fill(Buffer::TlsChain, &vec![0; count]);
     let certificate = Certificate::read(first)?;
     fill(Buffer::TlsSubject, certificate.subject.as_bytes());
     fill(Buffer::TlsIssuer, certificate.issuer.as_bytes());
     fill(Buffer::TlsSerial, certificate.serial.as_bytes());
     fill(Buffer::TlsFingerprint, certificate.fingerprint.as_bytes());
+    let is_valid = (certificate.not_before..=certificate.not_after).contains(&seconds);
+    let is_expired = seconds > certificate.not_after;
+    for (holds, fact) in [(is_valid, "certificate valid"), (is_expired, "certificate expired")] {
+        if holds {
+            fill(Buffer::TlsFact, fact.as_bytes());
+        }
+    }
     Some(certificate)
 }
 
@@ -315,7 +362,7 @@ mod tests {
         let whole = hello(0x303, &[0x1301], &[0, 10, 16], &[29], &[]);
         (0..whole.len()).for_each(|end| _ = Offer::read(&whole[..end]).map(|offer| offer.ja4()));
         assert!(Offer::read(&whole[..40]).is_none() && choice(&whole[..30]).is_none());
-        assert!(certificates(&vector(3, &vector(3, b"no DER")), &mut |_, _| {}).is_none());
+        assert!(certificates(&vector(3, &vector(3, b"no DER")), 0, &mut |_, _| {}).is_none());
         let empty = Offer::read(&hello(0x301, &[], &[], &[], &[])).expect("an offer");
         assert_eq!(empty.ja4(), "t10i000000_000000000000_000000000000");
     }

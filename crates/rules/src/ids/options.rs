@@ -6,6 +6,7 @@
 use super::buffer::{App, Buffer, Direction};
 use super::condition;
 use super::events::event_named;
+use super::handshake;
 use super::keywords;
 use super::lexer::{Opt, items, negated, quoted, text};
 use super::limits::Limits;
@@ -127,7 +128,7 @@ impl Options<'_, '_> {
             "reference" | "metadata" | "target" | "service" | "rem" | "logto" | "soid" => {}
             // They say what else is done, or how the rule is best selected.
             "prefilter" | "tag" | "bypass" | "replace" | "stream_reassemble" | "nfq_set_mark" | "resp" | "react"
-            | "session" => {}
+            | "session" | "tls_store" | "tls.store" => {}
             "enable" if value == b"no" => _ = self.rule.idle.get_or_insert_with(|| name.into()),
             "enable" => {}
             "flow" => self.flow(value)?,
@@ -297,6 +298,11 @@ impl Options<'_, '_> {
             (name @ ("filemd5" | "filesha1" | "filesha256"), Some(value)) => {
                 (Buffer::FileDigest, self.shared.sets.read_digests(name, value, self.shared.limits)?)
             }
+            ("tls.cert_chain_len", Some(value)) => (Buffer::TlsChain, Test::Size(values::sizes(value)?)),
+            ("tls.version" | "ssl_version" | "ssl_state" | "tls_cert_valid" | "tls_cert_expired", _) => {
+                let Some(facts) = facts_of_tls(option) else { return Ok(false) };
+                (Buffer::TlsFact, Test::Pcre(Box::new(values::pcre(format!("/^(?:{facts})$/").as_bytes())?.0)))
+            }
             ("tls.subject", Some(value)) => (Buffer::TlsSubject, Test::Content(Box::new(values::content(value)?.0))),
             ("tls.issuerdn", Some(value)) => (Buffer::TlsIssuer, Test::Content(Box::new(values::content(value)?.0))),
             ("tls.fingerprint", Some(value)) => {
@@ -321,7 +327,7 @@ impl Options<'_, '_> {
         }
         let Some(buffer) = Buffer::sticky(option.name) else { return false };
         let narrowed = match option.value {
-            None => Some((buffer, None)),
+            None => Some((buffer, part_of_random(option.name))),
             Some(b"mime") if option.name == "file_data" => Some((buffer, None)),
             Some(value) if option.name.starts_with("http_") => narrowed(buffer, value),
             Some(_) => None,
@@ -594,6 +600,35 @@ impl Options<'_, '_> {
 }
 
 /// The buffer that Snort 3's words behind a keyword choose, and the part of it: a field of a head, a part of a URI.
+/// The part of the random bytes of TLS that a keyword means.
+fn part_of_random(name: &str) -> Option<Transform> {
+    let expression: &[u8] = match name {
+        "tls.random_time" => b"\"(?s)^(.{4})\"",
+        "tls.random_bytes" => b"\"(?s)^.{4}(.{28})\"",
+        _ => return None,
+    };
+    Transform::read("pcrexform", Some(expression))?.ok()
+}
+
+/// The facts of a handshake that an option asks for, as an expression; none where they are not known.
+fn facts_of_tls(option: &Opt<'_>) -> Option<String> {
+    let value = option.value.map(text);
+    let version = |name: &str| handshake::version_named(name.trim()).map(|number| format!("version {number}"));
+    let state = |name: &str| {
+        let is_known = matches!(name.trim(), "client_hello" | "server_hello" | "server_keyx");
+        is_known.then(|| format!("state {}", name.trim()))
+    };
+    let all = match (option.name, value.as_deref()) {
+        ("tls_cert_valid", None) => Some(vec!["certificate valid".into()]),
+        ("tls_cert_expired", None) => Some(vec!["certificate expired".into()]),
+        ("tls.version", Some(name)) => version(name).map(|fact| vec![fact]),
+        ("ssl_version", Some(names)) => names.split(',').map(version).collect(),
+        ("ssl_state", Some(names)) => names.split([',', '|']).map(state).collect::<Option<Vec<String>>>(),
+        _ => None,
+    };
+    all.map(|all| all.join("|"))
+}
+
 fn narrowed(buffer: Buffer, words: &[u8]) -> Option<(Buffer, Option<Transform>)> {
     let mut chosen = (buffer, None);
     for item in items(words) {

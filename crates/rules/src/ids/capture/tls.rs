@@ -1,6 +1,6 @@
 //! TLS up to where it is encrypted: records of both sides become messages of the handshake, which fill buffers.
 
-use super::super::buffer::Direction;
+use super::super::buffer::{Buffer, Direction};
 use super::super::handshake::{self, Offer};
 use super::super::transaction::Transaction;
 use super::exchange::Ways;
@@ -14,6 +14,7 @@ const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 const CERTIFICATE: u8 = 11;
+const SERVER_KEY_EXCHANGE: u8 = 12;
 
 /// Both sides of a connection.
 #[derive(Default)]
@@ -77,11 +78,15 @@ impl Tls {
                 ways.flow.end(&mut self.transaction, direction, ways.desk);
             }
             (Direction::ToClient, SERVER_HELLO) => {
-                let Some((ja3s, version)) = handshake::choice(body) else { return };
-                handshake::fill_choice(&ja3s, &mut fill);
-                (self.told.ja3s, self.told.version) = (Some(ja3s), version);
+                let Some(choice) = handshake::choice(body) else { return };
+                handshake::fill_choice(&choice, &mut fill);
+                (self.told.ja3s, self.told.version) = (Some(choice.ja3s), choice.version);
             }
-            (Direction::ToClient, CERTIFICATE) => self.told.certificate = handshake::certificates(body, &mut fill),
+            (Direction::ToClient, CERTIFICATE) => {
+                let seconds = i64::try_from(ways.desk.now_ms / 1_000).unwrap_or(i64::MAX);
+                self.told.certificate = handshake::certificates(body, seconds, &mut fill);
+            }
+            (Direction::ToClient, SERVER_KEY_EXCHANGE) => fill(Buffer::TlsFact, b"state server_keyx"),
             _ => {}
         }
     }
