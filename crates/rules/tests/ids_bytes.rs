@@ -227,9 +227,69 @@ fn unusual_messages_are_read_as_by_suricata() {
     let others = [r#"http.stat_msg; bsize:0;"#, r#"http.request_body; content:"Trail";"#];
     compare("http", &conversation(80, &CHUNKS, 1400), CHUNKS_MATCHING, &others);
     compare("http", &conversation(80, &CHUNKS, 1), CHUNKS_MATCHING, &others);
+    let returns =
+        ["GET /r HTTP/1.1\r\nX: y\rZ: z\rContent-Length: 1\r\n\r\nb", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n"];
+    let matching = [
+        r#"http.request_header; content:"X: y|0d|Z: z"; bsize:9;"#,
+        r#"http.header_names; content:"|0d 0a|X|0d 0a|Content-Length|0d 0a 0d 0a|"; bsize:23;"#,
+        r#"http.request_body; content:"b"; bsize:1;"#,
+    ];
+    compare(
+        "http",
+        &conversation(80, &returns, 1400),
+        &matching,
+        &[r#"http.request_header; content:"Z: z"; startswith;"#],
+    );
     let old = ["GET /a\r\n", "<html>"];
     let matching = [r#"http.uri; bsize:2;"#, r#"http.start; content:"GET /a|0d 0a|"; bsize:8;"#];
     compare("http", &conversation(80, &old, 1400), &matching, &[r#"http.protocol; bsize:0;"#]);
+}
+
+#[test]
+fn a_response_before_the_last_one_has_its_first_line() {
+    let turns = [
+        "POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "b",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ];
+    let matching = [
+        r#"http.stat_code; content:"100"; bsize:3;"#,
+        r#"http.stat_code; content:"200"; bsize:3;"#,
+        r#"http.stat_msg; content:"Continue"; bsize:8;"#,
+        r#"http.stat_msg; content:"OK"; bsize:2;"#,
+        r#"http.response_line; content:"100 Continue"; endswith;"#,
+        r#"http.request_body; content:"b"; bsize:1;"#,
+    ];
+    compare("http", &conversation(80, &turns, 1400), &matching, &[]);
+}
+
+#[test]
+fn handshakes_have_the_keywords_of_suricata() {
+    let names = "\x00\x00\x00\x0b\x00\x09\x00\x00\x06x.test";
+    let (client, server) = ("r".repeat(32), "s".repeat(32));
+    let hello =
+        format!("\x16\x03\x01\x00\x3e\x01\x00\x00\x3a\x03\x03{client}\x00\x00\x02\x13\x01\x01\x00\x00\x0f{names}");
+    let answer = format!("\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x02{server}\x00\x00\x2f\x00")
+        + "\x16\x03\x03\x00\x11\x0b\x00\x00\x0d\x00\x00\x0a\x00\x00\x02ab\x00\x00\x02cd\x16\x03\x03\x00\x05\x0c\x00\x00\x01x";
+    let matching = [
+        "tls.version:1.2;",
+        "tls.version:1.1;",
+        "ssl_version:tls1.0, tls1.2;",
+        "ssl_state:client_hello;",
+        "ssl_state:server_hello|client_hello;",
+        "ssl_state:server_keyx;",
+        "tls.cert_chain_len:2;",
+        "tls.cert_chain_len:>1;",
+        r#"tls.random; content:"rrrr"; bsize:32;"#,
+        r#"tls.random; content:"ssss"; bsize:32;"#,
+        r#"tls.random_time; content:"rrrr"; bsize:4;"#,
+        r#"tls.random_bytes; content:"rrrr"; bsize:28;"#,
+        r#"tls.sni; content:"x.test"; tls_store;"#,
+    ];
+    let others =
+        ["tls.version:1.3;", "ssl_version:sslv3;", "tls.cert_chain_len:>2;", "tls_cert_valid;", "tls_cert_expired;"];
+    compare("tls", &conversation(443, &[&hello, &answer], 1400), &matching, &others);
 }
 
 #[test]

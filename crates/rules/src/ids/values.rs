@@ -332,6 +332,7 @@ mod tests {
         assert_eq!(literals(r#""/(\x5c[^\x5c]{16,}|\x2f[^\x2f]{16,})\.CDA$/ims""#), wanted(&[".cda"]));
         assert_eq!(literals(r#""/a\tlonger text/""#), wanted(&["longer"]));
         assert_eq!(literals(r#""/[0-9]+ab?/""#), wanted(&[]));
+        assert_eq!(literals(r#""/long"quoted/i""#), wanted(&["long\"quoted"]));
     }
 
     #[test]

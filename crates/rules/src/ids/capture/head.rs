@@ -132,12 +132,17 @@ pub(super) fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
 }
 
 pub(super) fn response_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
-    let (protocol, status, message) = status_line(&head.first);
+    interim_head(head, fill);
+    fill_some(Buffer::Protocol, status_line(&head.first).0, fill);
+    common(head, Direction::ToClient, fill);
+}
+
+/// Fills what the first line of a response has, also of one before the response proper.
+pub(super) fn interim_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let (_, status, message) = status_line(&head.first);
     fill(Buffer::ResponseLine, &head.first);
-    fill_some(Buffer::Protocol, protocol, fill);
     fill(Buffer::StatCode, status);
     fill_some(Buffer::StatMsg, message, fill);
-    common(head, Direction::ToClient, fill);
 }
 
 /// Fills a buffer that is absent where it would be empty.
@@ -169,7 +174,7 @@ fn each_field(direction: Direction) -> Buffer {
 /// look folded, too: some readers see them.
 fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut lines: Vec<Vec<u8>> = Vec::new();
-    for line in raw.split(|byte| matches!(byte, b'\r' | b'\n')).filter(|line| !line.is_empty()) {
+    for (line, is_behind_return) in pieces(raw) {
         let has_colon = line.contains(&b':');
         let is_blank_first = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
         // Any other line without a colon is no part of the field before it.
@@ -181,8 +186,11 @@ fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
             first.eq_ignore_ascii_case(name) && (rest.is_empty() || rest.starts_with(b":"))
         };
         let frames = FRAMING.iter().any(is_framing);
-        match lines.last_mut().filter(|_| looks_folded && !frames) {
-            Some(before) => before.extend_from_slice(line),
+        match lines.last_mut().filter(|_| (looks_folded || is_behind_return) && !frames) {
+            Some(before) => {
+                before.extend_from_slice(if is_behind_return { b"\r" } else { b"" });
+                before.extend_from_slice(line);
+            }
             None => lines.push(line.to_vec()),
         }
     }
@@ -195,6 +203,14 @@ fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         Some((name.trim_ascii().to_vec(), line[colon + 1..].trim_ascii().to_vec()))
     };
     lines.into_iter().filter_map(field).collect()
+}
+
+/// Lines, and what stands behind a carriage return within one, which ends none.
+fn pieces(raw: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
+    let lines = raw
+        .split(|&byte| byte == b'\n')
+        .flat_map(|line| line.split(|&byte| byte == b'\r').enumerate().map(|(at, piece)| (piece, at > 0)));
+    lines.filter(|(piece, _)| !piece.is_empty())
 }
 
 /// Whether a line says how a body is framed and has no value.

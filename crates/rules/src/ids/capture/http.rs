@@ -8,7 +8,8 @@ use super::super::buffer::Direction;
 use super::exchange::{Content, Exchange, Ways};
 use super::faults;
 use super::head::{
-    Head, is_bare, is_simple, joined, length, request_head, request_line, response_head, status_line, trailer,
+    Head, interim_head, is_bare, is_simple, joined, length, request_head, request_line, response_head, status_line,
+    trailer,
 };
 
 /// Bytes of a head.
@@ -289,6 +290,10 @@ impl Http {
         // One that names a length has a body all the same.
         let is_interim = status.len() == 3 && status.starts_with(b"1") && status != b"101" && length(head).is_none();
         if is_interim {
+            let (rules, transaction) = (ways.desk.rules, &mut exchange.transaction);
+            let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToClient, buffer, bytes);
+            interim_head(head, &mut fill);
+            ways.flow.inspect(transaction, Direction::ToClient, ways.desk);
             return;
         }
         exchange.told.response = Some(head.told());
