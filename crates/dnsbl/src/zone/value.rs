@@ -337,6 +337,7 @@ fn write_ip6(out: &mut Vec<u8>, address: u128) {
     }
 }
 
+/// A name; bytes that are no printable ASCII as `\DDD`, as rbldnsd writes them.
 fn write_name(out: &mut Vec<u8>, wire: &[u8]) {
     let mut rest = wire;
     let mut first = true;
@@ -345,7 +346,24 @@ fn write_name(out: &mut Vec<u8>, wire: &[u8]) {
         if !core::mem::take(&mut first) {
             out.push(b'.');
         }
-        out.extend_from_slice(label);
+        for byte in label {
+            match byte {
+                b'!'..=b'~' => out.push(*byte),
+                byte => write_text(out, format_args!("\\{byte:03}")),
+            }
+        }
         rest = behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_text_is_printable() {
+        let mut out = Vec::new();
+        Key::Name(b"\x03a\xe9b\x04t\x07-x").write(&mut out);
+        assert_eq!(out, b"a\\233b.t\\007-x");
     }
 }
