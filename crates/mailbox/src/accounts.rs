@@ -65,7 +65,12 @@ pub struct Accounts {
     path: PathBuf,
     held: Mutex<Held>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// Reads the text of the file.
+    read: Read,
 }
+
+/// A way to read a file of accounts.
+type Read = fn(&str) -> Result<Directory, String>;
 
 #[derive(Debug)]
 struct Held {
@@ -83,15 +88,33 @@ impl Accounts {
     /// # Errors
     /// When it cannot be read or understood.
     pub fn open(path: &Path) -> io::Result<Accounts> {
-        let (directory, identity) = load(path)?;
+        Accounts::open_by(path, Directory::parse)
+    }
+
+    /// Reads a file that other programs write, as `htpasswd` does: a line that cannot be understood is logged and left out.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn open_foreign(path: &Path) -> io::Result<Accounts> {
+        Accounts::open_by(path, |text| {
+            let (directory, faults) = Directory::parse_foreign(text);
+            for why in faults {
+                tracing::warn!(why, "a line of the accounts is left out");
+            }
+            Ok(directory)
+        })
+    }
+
+    fn open_by(path: &Path, read: Read) -> io::Result<Accounts> {
+        let (directory, identity) = load(path, read)?;
         let held = Held { directory: Arc::new(directory), identity: Some(identity), looked: Instant::now() };
-        Ok(Accounts { path: path.into(), held: Mutex::new(held), elsewhere: None })
+        Ok(Accounts { path: path.into(), held: Mutex::new(held), elsewhere: None, read })
     }
 
     /// No accounts file: all accounts are in databases or directories.
     pub fn without_file() -> Accounts {
         let held = Held { directory: Arc::default(), identity: None, looked: Instant::now() };
-        Accounts { path: PathBuf::new(), held: Mutex::new(held), elsewhere: None }
+        Accounts { path: PathBuf::new(), held: Mutex::new(held), elsewhere: None, read: Directory::parse }
     }
 
     /// The same, with those that are kept elsewhere.
@@ -185,7 +208,7 @@ impl Accounts {
         }
         held.looked = Instant::now();
         if fs::metadata(&self.path).ok().map(|found| identity(&found)) != held.identity {
-            match load(&self.path) {
+            match load(&self.path, self.read) {
                 Ok((directory, identity)) => (held.directory, held.identity) = (Arc::new(directory), Some(identity)),
                 Err(error) => {
                     tracing::warn!(file = %self.path.display(), %error, "accounts not loaded, the old ones stay")
@@ -223,14 +246,20 @@ async fn followed(elsewhere: &dyn Elsewhere, directory: &Directory, address: &st
     Ok(found.into_values().collect())
 }
 
-fn load(path: &Path) -> io::Result<(Directory, Identity)> {
+fn load(path: &Path, read: Read) -> io::Result<(Directory, Identity)> {
     let file = fs::File::open(path)?;
     let identity = identity(&file.metadata()?);
-    Ok((Directory::parse(&io::read_to_string(file)?).map_err(io::Error::other)?, identity))
+    Ok((read(&io::read_to_string(file)?).map_err(io::Error::other)?, identity))
 }
 
 fn identity(found: &fs::Metadata) -> Identity {
     (found.ino(), found.len(), found.mtime(), found.mtime_nsec())
+}
+
+/// The lines of a file that have an account, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().map(str::trim).enumerate().map(|(at, line)| (at + 1, line));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
 impl Directory {
@@ -240,23 +269,34 @@ impl Directory {
     /// Which line is wrong, and why.
     pub fn parse(text: &str) -> Result<Directory, String> {
         let mut directory = Directory::default();
-        for (at, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let account = Account::parse(line).map_err(|why| format!("line {}: {why}", at + 1))?;
-            let account = Arc::new(account);
-            let domain = |name: &String| name.rsplit_once('@').map(|(_, domain)| domain.to_owned());
-            directory.domains.extend(account.aliases.iter().chain([&account.name]).filter_map(domain));
-            for alias in &account.aliases {
-                directory.aliases.entry(alias.clone()).or_default().push(account.clone());
-            }
-            if directory.accounts.insert(account.name.clone(), account.clone()).is_some() {
-                return Err(format!("line {}: {} is there twice", at + 1, account.name));
-            }
+        for (number, line) in lines(text) {
+            directory.take(line).map_err(|why| format!("line {number}: {why}"))?;
         }
         Ok(directory)
+    }
+
+    /// Reads the text of a file as far as it is understood; the other lines are told, with what is wrong.
+    pub fn parse_foreign(text: &str) -> (Directory, Vec<String>) {
+        let (mut directory, mut faults) = (Directory::default(), Vec::new());
+        for (number, line) in lines(text) {
+            faults.extend(directory.take(line).err().map(|why| format!("line {number}: {why}")));
+        }
+        (directory, faults)
+    }
+
+    /// Takes the account of a line.
+    fn take(&mut self, line: &str) -> Result<(), String> {
+        let account = Arc::new(Account::parse(line)?);
+        if self.accounts.contains_key(&account.name) {
+            return Err(format!("{} is there twice", account.name));
+        }
+        let domain = |name: &String| name.rsplit_once('@').map(|(_, domain)| domain.to_owned());
+        self.domains.extend(account.aliases.iter().chain([&account.name]).filter_map(domain));
+        for alias in &account.aliases {
+            self.aliases.entry(alias.clone()).or_default().push(account.clone());
+        }
+        self.accounts.insert(account.name.clone(), account);
+        Ok(())
     }
 
     /// All accounts by name.
@@ -432,6 +472,16 @@ mod tests {
 
     fn is(account: Option<&Arc<Account>>, password: &[u8]) -> bool {
         matches!(&account.unwrap().login, Login::Hash(hash) if hash.is(password))
+    }
+
+    #[test]
+    fn a_faulty_line_of_a_foreign_file_leaves_the_others() {
+        let text = "ann:{PLAIN}a\nbob smith:{PLAIN}b\n# x\nann:{PLAIN}c\ncarl:{PLAIN}d\n";
+        let (directory, faults) = Directory::parse_foreign(text);
+        assert!(is(directory.named("ann"), b"a") && is(directory.named("carl"), b"d"));
+        let numbers: Vec<&str> = faults.iter().filter_map(|why| why.split(':').next()).collect();
+        assert_eq!(numbers, ["line 2", "line 4"]);
+        assert!(Directory::parse(text).is_err_and(|why| why.starts_with("line 2:")));
     }
 
     fn names(directory: &Directory, address: &str) -> String {

@@ -57,7 +57,9 @@ impl Users {
             return Ok(Some(old.clone()));
         }
         let accounts = match &settings.accounts {
-            Some(path) => Accounts::open(path).map_err(|error| format!("web.accounts: {}: {error}", path.display()))?,
+            Some(path) => {
+                Accounts::open_foreign(path).map_err(|error| format!("web.accounts: {}: {error}", path.display()))?
+            }
             None => Accounts::without_file(),
         };
         let accounts = Arc::new(match lookups.accounts(&settings.lookups) {
