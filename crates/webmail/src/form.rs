@@ -98,6 +98,11 @@ impl Form {
         self.fields.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// All fields, in their order.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     /// Whether there is such a field.
     pub fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|(known, _)| known == name)

@@ -3,11 +3,12 @@
 //! [`ROUTES`] has all of it: a test compares the table with the description.
 
 use std::cell::OnceCell;
+use std::sync::LazyLock;
 
 use edge::quarantine::is_id;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use webmail::{Call, Reply};
+use webmail::{Call, Form, Reply};
 
 use super::fault::{Fault, Outcome};
 use super::page::kept::{self, Act};
@@ -19,6 +20,9 @@ use crate::quarantine::place::object;
 
 /// The description of all that is here.
 pub const DESCRIPTION: &str = include_str!("openapi.json");
+
+/// The same, read.
+static DESCRIBED: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(DESCRIPTION).unwrap_or_default());
 
 /// Messages of one answer.
 const MESSAGES_MAX: usize = 1_000;
@@ -55,7 +59,7 @@ const fn delete(path: &'static str, work: fn(&Ask) -> Outcome) -> Route {
 
 /// All of the interface.
 pub const ROUTES: [Route; 28] = [
-    get("/openapi.json", |_| serde_json::from_str(DESCRIPTION).map_err(Fault::away)),
+    get("/openapi.json", |_| Ok(DESCRIBED.clone())),
     get("/numbers", numbers),
     get("/configuration", configuration),
     get("/quarantine", list),
@@ -113,6 +117,22 @@ impl<'a> Ask<'a> {
 }
 
 impl Route {
+    /// Checks a query: it has parameters that are described, with values that are.
+    fn check(&self, query: &Form) -> Result<(), Fault> {
+        let described = &DESCRIBED["paths"][self.path][self.method.to_lowercase()]["parameters"];
+        for (name, value) in query.fields() {
+            let mut all = described.as_array().into_iter().flatten();
+            let known = all.find(|one| one["in"] == "query" && one["name"] == name);
+            let known = known.ok_or_else(|| Fault::wrong(format!("there is no parameter {name:?}")))?;
+            let values = known["schema"]["enum"].as_array();
+            if values.is_some_and(|values| !value.is_empty() && !values.iter().any(|one| one == value)) {
+                let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
+                return Err(Fault::wrong(format!("{name} is one of {}", values.join(", "))));
+            }
+        }
+        Ok(())
+    }
+
     /// The parts of a path that this route has in braces; `None` if it is another's.
     fn names<'p>(&self, segments: &[&'p str]) -> Option<Vec<&'p str>> {
         let mut wanted = self.path.split('/').skip(1);
@@ -138,13 +158,18 @@ pub fn answer<'a>(method: &str, segments: &[&'a str], ask: &Ask<'a>) -> Reply {
         None => Err(Fault::missing("there is nothing")),
         Some((route, names)) => {
             ask.names.get_or_init(|| names);
-            (route.work)(ask)
+            route.check(&ask.call.query).and_then(|()| (route.work)(ask))
         }
     };
     match outcome {
         Ok(value) => Reply::json(200, value.to_string()),
         Err(fault) => Reply::json(fault.status, json!({ "error": fault.text }).to_string()),
     }
+}
+
+/// A reply to a request that is too large.
+pub fn too_large() -> Reply {
+    Reply::json(413, json!({ "error": "this is too large" }).to_string())
 }
 
 /// A reply to who may not ask.
@@ -221,6 +246,24 @@ mod tests {
         let known: BTreeSet<_> = ROUTES.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
         assert_eq!(known.len(), ROUTES.len(), "a route is there twice");
         assert_eq!(known, described);
+    }
+
+    #[test]
+    fn a_query_has_the_values_that_are_described() {
+        let route = |path: &str| ROUTES.iter().find(|route| route.path == path && route.method == "GET").unwrap();
+        for (path, query, is_right) in [
+            ("/quarantine", "state=held&from=a", true),
+            ("/quarantine", "state=", true),
+            ("/quarantine", "state=bogus", false),
+            ("/quarantine", "limit=-1", false),
+            ("/queue", "held=1&age=3h", true),
+            ("/queue", "held=yes", false),
+            ("/accounts", "after=x", false),
+            ("/accounts", "", true),
+        ] {
+            let checked = route(path).check(&Form::of_fields(query.as_bytes()));
+            assert_eq!(checked.map_err(|fault| fault.status).err(), (!is_right).then_some(400), "{path}?{query}");
+        }
     }
 
     #[test]

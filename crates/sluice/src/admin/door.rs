@@ -52,7 +52,10 @@ pub async fn serve(mut stream: Stream, client: IpAddr, site: &Site, place: &Plac
                 ServerEvent::Content if form.len() + content.len() <= FORM_BYTES_MAX => form.extend_from_slice(content),
                 ServerEvent::Content => {
                     server.close();
-                    respond(&mut server, &frame::plain(413, "Not done", "This is too large."), false);
+                    let is_of_program = request.as_ref().is_some_and(|head| head.path().starts_with(b"/api/"));
+                    let page = || frame::plain(413, "Not done", "This is too large.");
+                    let reply = if is_of_program { api::too_large() } else { page() };
+                    respond(&mut server, &reply, false);
                     break;
                 }
                 ServerEvent::End(_) => {
