@@ -85,6 +85,32 @@ fn a_line_of_a_storyboard_without_a_list_gives_its_message_as_the_reason() {
 }
 
 #[test]
+fn grey_takes_back_what_was_decided_before_it() {
+    let decided = |lines: &str, url: &str| {
+        let story = format!("function(checkrequest)\n{lines}\n");
+        let group = "storyboard = 'e/own.story'\nbannedsitelist = 'e/bad'\nexceptionsitelist = 'e/good'\n";
+        let files = [
+            ("e2guardian.conf", ""),
+            ("e2guardianf1.conf", group),
+            ("own.story", &*story),
+            ("bad", "b.test\n"),
+            ("good", "x.test\n"),
+        ];
+        let decision = ask(&load(&files, Dialect::E2guardian535), url);
+        (decision.verdict, decision.reason.map(|reason| reason.entry))
+    };
+    let (good, bad) = ("if(urlin,exception) setexception", "if(urlin,banned) setblock");
+    for (lines, url, verdict, entry) in [
+        (format!("{good}\nif(true) setgrey"), "http://x.test/", Verdict::Grey, "x.test"),
+        (format!("{bad}\nif(true) setgrey"), "http://b.test/", Verdict::Grey, "b.test"),
+        (format!("{good}\n{bad}"), "http://x.test/", Verdict::Exception, "x.test"),
+        (format!("if(true) setgrey\n{bad}"), "http://b.test/", Verdict::Block, "b.test"),
+    ] {
+        assert_eq!(decided(&lines, url), (verdict, Some(entry.into())), "{lines}");
+    }
+}
+
+#[test]
 fn a_port_or_a_dot_behind_the_host_hides_no_site_from_expressions() {
     let files = [("add", "\"^(http://h\\.test/.*)$\"->\"X-Two: two\"\n")];
     let filter = lists(Dialect::Sluice, "addheaderregexplist = 'e/add'\n", &files);
@@ -151,6 +177,85 @@ fn a_referer_lifts_a_block_by_its_site_alone() {
         is_blocked(&filter.request(&request))
     };
     assert_eq!((from("http://www.site.test/x"), from("http://url.test/dir/x")), (false, true));
+}
+
+#[test]
+fn a_field_that_gets_another_name_stays() {
+    let story = "function(checkrequest)\nif(headerin,headermods) setmodheader\n";
+    let header = "\"^X-Evil: (.*)\"->\"X-Was: \\1\"\n\"^X-Size: \"->\"Content-Length: \"\n\"^X-None: \"->\"A b: \"\n";
+    let group = "storyboard = 'e/own.story'\nheaderregexplist = 'e/header'\n";
+    let files = [("e2guardian.conf", ""), ("e2guardianf1.conf", group), ("own.story", story), ("header", header)];
+    let filter = load(&files, Dialect::E2guardian535);
+    let fields: [Field<'_>; 3] = [(b"X-Evil", b"yes"), (b"X-Size", b"4"), (b"X-None", b"x")];
+    let told =
+        filter.request(&Request { method: b"GET", url: b"http://a.test/", fields: &fields, ..Request::default() });
+    assert_eq!(told.fields, [(0, b"yes".to_vec())]);
+    assert_eq!(told.renamed, [(0, b"X-Was".to_vec())]);
+}
+
+#[test]
+fn marks_around_words_of_a_search_and_dots_in_a_path_hide_nothing() {
+    let story = "function(checkrequest)\nif(fullurlin,searchterms) setsearchterm\nif(searchin,banned) return setblock\nif(urlin,banned) return setblock\n";
+    let group = "storyboard = 'e/own.story'\nsearchregexplist = 'e/search'\nbannedsearchlist = 'e/terms'\nbannedurllist = 'e/urls'\n";
+    let files = [
+        ("e2guardian.conf", ""),
+        ("e2guardianf1.conf", group),
+        ("own.story", story),
+        ("search", "\"^http://s\\.test/search\\?q=([^&]*)\"->\"\\1\"\n"),
+        ("terms", "bomb\nred+apple\n\u{fc}bel+c++\n?!+\n"),
+        ("urls", "u.test/dir\n"),
+    ];
+    let filter = load(&files, Dialect::Sluice);
+    let blocked = |url: &str| is_blocked(&ask(&filter, url));
+    for words in [
+        "bomb",
+        "%22bomb%22",
+        "bomb.",
+        "bomb,",
+        "(bomb)",
+        "bomb?",
+        "-bomb",
+        "bomb%0a",
+        "red-apple",
+        "Apple,+red",
+        "%22red%20apple%22",
+        "red%C2%A0apple",
+        "red%E3%80%80apple",
+        "C%2B%2B+%C3%9CBEL",
+        "u%CC%88bel-c",
+    ] {
+        assert!(blocked(&format!("http://s.test/search?q={words}")), "{words}");
+    }
+    for words in ["bombs", "", "%3F", "red", "ubel+c"] {
+        assert!(!blocked(&format!("http://s.test/search?q={words}")), "{words}");
+    }
+    assert!(blocked("http://s.test/./search?q=bomb"));
+    for path in ["dir", "./dir", "%2e/dir/x", "x/%2E./dir", "dir/./1"] {
+        assert!(blocked(&format!("http://u.test/{path}")), "{path}");
+    }
+    assert!(filter.problems().iter().any(|problem| problem.place.to_string() == "e/terms:4"));
+}
+
+#[test]
+fn the_user_is_not_told_the_phrase_or_the_expression() {
+    let group = "bannedregexpurllist = 'e/expressions'\nbannedphraselist = 'e/phrases'\nbannedsitelist = 'e/sites'\n";
+    let files = [("expressions", "evil[0-9]?\n"), ("phrases", "<xanax>\n"), ("sites", "bad.test\n")];
+    for dialect in [Dialect::Sluice, Dialect::E2guardian535] {
+        let filter = lists(dialect, group, &files);
+        let told = |decision: Decision| {
+            let reason = decision.reason.expect("a reason");
+            (reason.text, reason.log)
+        };
+        let (text, log) = told(ask(&filter, "http://x.test/evil1"));
+        assert_eq!((&*text, &*log), ("The URL matches a banned expression.", "The URL matches: evil[0-9]?"));
+        let (text, log) = told(ask(&filter, "http://bad.test/"));
+        assert_eq!((&*text, &*log), ("The site is blocked: bad.test", "The site is blocked: bad.test"));
+        let group = &filter.groups()[0];
+        let mut page = group.page(&Response::default(), &Decision::default()).expect("a page");
+        page.feed(b" xanax ");
+        let (text, log) = told(group.scored(&page.finish(Moment::default()), Decision::default()));
+        assert_eq!((&*text, &*log), ("A banned phrase was found.", "A banned phrase: xanax"));
+    }
 }
 
 #[test]

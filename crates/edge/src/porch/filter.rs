@@ -68,6 +68,8 @@ pub struct Pass {
     pub url: Option<Vec<u8>>,
     /// Other values for fields, by their places; an empty value leaves the field out.
     pub fields: Vec<(usize, Vec<u8>)>,
+    /// Other names for fields of these, by their places.
+    pub renamed: Vec<(usize, Vec<u8>)>,
     /// A field to add.
     pub added: Option<(Vec<u8>, Vec<u8>)>,
     /// How the content is scored as a page; none where it is not.

@@ -227,8 +227,10 @@ fn changed(request: &Request, pass: &Pass) -> Request {
         for (at, (name, value)) in request.fields.iter().enumerate() {
             let other = pass.fields.iter().find(|(place, _)| *place == at).map(|(_, value)| &**value);
             let value = other.unwrap_or(value);
+            let new =
+                pass.renamed.iter().find(|(place, _)| *place == at).map(|(_, name)| String::from_utf8_lossy(name));
             if other.is_none() || !value.is_empty() {
-                fields.push(name, value);
+                fields.push(new.as_deref().unwrap_or(name), value);
             }
         }
         request.fields = fields;
@@ -267,19 +269,20 @@ mod tests {
             path: path.into(),
         };
         let mut request = Request::new("GET", target(b"a.test", b"/x"));
-        for (name, value) in [("Host", "a.test"), ("A", "1"), ("B", "2")] {
+        for (name, value) in [("Host", "a.test"), ("A", "1"), ("B", "2"), ("C", "3")] {
             request.fields.push(name, value.as_bytes());
         }
         let pass = Pass {
             url: Some(b"http://b.test:81?q".to_vec()),
-            fields: vec![(1, b"other".to_vec()), (2, Vec::new())],
+            fields: vec![(1, b"other".to_vec()), (2, Vec::new()), (3, b"4".to_vec())],
+            renamed: vec![(3, b"D".to_vec())],
             added: Some((b"YouTube-Restrict".to_vec(), b"Strict".to_vec())),
             ..Pass::default()
         };
         let changed = changed(&request, &pass);
         assert_eq!(changed.target, target(b"b.test:81", b"/?q"));
         let fields: Vec<_> = changed.fields.iter().map(|(name, value)| (name, value.to_vec())).collect();
-        let wanted = [("Host", "a.test"), ("A", "other"), ("YouTube-Restrict", "Strict")];
+        let wanted = [("Host", "a.test"), ("A", "other"), ("D", "4"), ("YouTube-Restrict", "Strict")];
         assert_eq!(fields, wanted.map(|(name, value)| (name, value.as_bytes().to_vec())));
         for none in ["https://", "http:///x", "http://a.test/a b", "ftp://a"] {
             assert_eq!(parts(none.as_bytes()), None, "{none}");

@@ -223,7 +223,11 @@ impl Group {
             }
         };
         let text = self.shared.messages.text(number, &about);
-        let shown = if number == 402 { self.shared.messages.text(403, "") } else { text.clone() };
+        // The log alone names the phrases of a block.
+        let shown = match verdict {
+            Verdict::Block => self.shared.messages.alone(number + 1),
+            _ => text.clone(),
+        };
         decision.verdict = verdict;
         decision.reason = Some(Reason { message: number, text: shown, log: text, list: "".into(), entry: about });
         let named = score.categories.iter().filter(|(_, points)| *points > self.category_points_min);

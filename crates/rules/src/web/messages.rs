@@ -32,6 +32,13 @@ impl Messages {
         self.0.contains_key(&number) || default(number).is_some()
     }
 
+    /// The text of a number without what it is about.
+    pub fn alone(&self, number: u32) -> String {
+        let text =
+            self.0.get(&number).map(|text| &**text).or_else(|| default_alone(number)).or_else(|| default(number));
+        text.unwrap_or("").to_owned()
+    }
+
     /// The text of a number with what it is about behind it.
     pub fn text(&self, number: u32, about: &str) -> String {
         let text = self.0.get(&number).map(|text| &**text).or_else(|| default(number)).unwrap_or("");
@@ -65,6 +72,17 @@ fn default(number: u32) -> Option<&'static str> {
     })
 }
 
+/// Texts of our own that stand alone.
+fn default_alone(number: u32) -> Option<&'static str> {
+    Some(match number {
+        301 => "A banned phrase was found.",
+        401 => "Phrases that are banned together were found.",
+        403 => "The points of phrases are above the limit.",
+        503 => "The URL matches a banned expression.",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::limits::Limits;
@@ -78,6 +96,7 @@ mod tests {
         let messages = Messages::read(&Source { name: "m".into(), bytes: bytes[..].into() }, &mut loading);
         assert_eq!(messages.text(500, "a.test"), "No a.test");
         assert_eq!(messages.text(501, "a.test"), "The URL is blocked: a.test");
+        assert_eq!((&*messages.alone(500), &*messages.alone(301)), ("No ", "A banned phrase was found."));
         assert_eq!((messages.text(1, "a"), loading.problems.len()), ("a".into(), 1));
     }
 }

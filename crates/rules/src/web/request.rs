@@ -133,6 +133,8 @@ pub struct Decision {
     pub redirect: Option<Vec<u8>>,
     /// The fields with other values, by their places; with an empty value a field is left out.
     pub fields: Vec<(usize, Vec<u8>)>,
+    /// Other names for fields of these, by their places.
+    pub renamed: Vec<(usize, Vec<u8>)>,
     /// A field to add.
     pub added: Option<(Vec<u8>, Vec<u8>)>,
     /// Search terms.

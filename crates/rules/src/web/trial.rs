@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::list::{Bound, Found, Kind, Subject, sorted_terms};
+use super::list::{Bound, Found, Kind, Subject, sorted_terms, sorted_words};
 use super::messages;
 use super::moment::Moment;
 use super::phrase::Dialect;
@@ -21,6 +21,13 @@ pub(super) struct Scene<'t> {
     pub searches_addresses: bool,
 }
 
+impl Scene<'_> {
+    /// A URL as the dialect has it: E2Guardian leaves most dots of a path where they are.
+    fn url(&self, url: Url) -> Url {
+        if self.dialect == Dialect::Sluice { url.without_dots() } else { url }
+    }
+}
+
 /// Facts about a request so far.
 pub(super) struct Trial<'t> {
     pub scene: Scene<'t>,
@@ -30,10 +37,13 @@ pub(super) struct Trial<'t> {
     decision: Decision,
     /// The reason that the state before has found.
     found: Option<(Reason, Option<std::sync::Arc<str>>)>,
+    /// The kind of the list that knew it.
+    found_by: Option<Kind>,
     /// The text that the state before has made.
     made: Option<Vec<u8>>,
-    /// The fields that the state before has changed.
+    /// The fields that the state before has changed, and those that have another name.
     changed: Vec<(usize, Vec<u8>)>,
+    renamed: Vec<(usize, Vec<u8>)>,
     is_done: bool,
     is_grey: bool,
 }
@@ -45,11 +55,13 @@ impl<'t> Trial<'t> {
             scene,
             request,
             response: None,
-            url: Rc::new(Url::read(request.url)),
+            url: Rc::new(scene.url(Url::read(request.url))),
             decision,
             found: None,
+            found_by: None,
             made: None,
             changed: Vec::new(),
+            renamed: Vec::new(),
             is_done: false,
             is_grey,
         }
@@ -141,6 +153,7 @@ impl<'t> Trial<'t> {
         let mut is_partial = false;
         let known = lists.iter().filter_map(|&place| self.scene.lists.get(place));
         let found = known.filter_map(|bound| Some((bound, find(bound, &mut is_partial)?))).next();
+        self.found_by = found.as_ref().map(|(bound, _)| bound.definition.kind);
         let note = found.map(|(bound, found)| self.reason(bound, messages, found));
         self.decision.is_partial |= is_partial;
         let is_known = note.is_some();
@@ -174,7 +187,7 @@ impl<'t> Trial<'t> {
         let searches_addresses = self.scene.searches_addresses;
         // E2Guardian asks its lists of URLs for no URL that is a bare host.
         let has_path = self.scene.dialect == Dialect::Sluice || bare.contains(&b'/');
-        self.first(lists, messages, |bound, is_partial| match bound.definition.kind {
+        let is_known = self.first(lists, messages, |bound, is_partial| match bound.definition.kind {
             Kind::AddressSite => bound.list.address(url.address?, now),
             Kind::Site if url.address.is_some() && !searches_addresses => None,
             Kind::Site => bound.list.site(&url.host, bound.definition.walks, now),
@@ -189,7 +202,18 @@ impl<'t> Trial<'t> {
             Kind::Extension => bound.list.extension(&file, now),
             Kind::Expression => expression(bound, &bare, now, is_partial),
             _ => None,
-        })
+        });
+        if is_known && matches!(self.found_by, Some(Kind::Expression | Kind::UrlExpression)) {
+            self.hide_expression();
+        }
+        is_known
+    }
+
+    /// Leaves the expression that a URL matches out of what the user is told.
+    fn hide_expression(&mut self) {
+        if let Some((reason, _)) = &mut self.found {
+            reason.text = self.scene.messages.alone(reason.message);
+        }
     }
 
     /// Text whose end is compared with extensions. E2Guardian takes the query for a part of it, and decodes nothing.
@@ -208,7 +232,13 @@ impl<'t> Trial<'t> {
     /// Looks for what is searched for: its words in their order, whatever their order is.
     fn search_in(&mut self, lists: &[usize], messages: Messages) -> bool {
         let Some(terms) = self.decision.search.as_deref() else { return false };
-        let key = sorted_terms(terms);
+        let key = match self.scene.dialect {
+            Dialect::Sluice => sorted_words(terms),
+            Dialect::E2guardian535 | Dialect::E2guardian558 => sorted_terms(terms),
+        };
+        if key.is_empty() {
+            return false;
+        }
         let now = self.request.now;
         self.first(lists, messages, |bound, _| bound.list.exact(key.as_bytes(), now))
     }
@@ -224,14 +254,21 @@ impl<'t> Trial<'t> {
         let replacements: Vec<&Bound> =
             replacements.filter(|bound| bound.definition.kind == Kind::Replacement).collect();
         self.changed.clear();
+        self.renamed.clear();
         for (place, (name, value)) in fields.iter().enumerate() {
             let changed = replacements.iter().find_map(|bound| bound.list.replaced(&line(name, value), now));
             let Some(changed) = changed else { continue };
-            let same_name = changed.get(name.len()..).and_then(|rest| rest.strip_prefix(b":"));
-            let value =
-                same_name.filter(|_| changed.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name)));
-            let value = value.map_or(Vec::new(), |value| value.trim_ascii().to_vec());
-            self.changed.push((place, value.into_iter().filter(|byte| !byte.is_ascii_control()).collect()));
+            let colon = changed.iter().position(|&byte| byte == b':').unwrap_or(changed.len());
+            let (new, value) = (&changed[..colon], changed.get(colon + 1..).unwrap_or_default().trim_ascii());
+            // A line without a name is no field.
+            let value = if new.is_empty() { &b""[..] } else { value };
+            if !new.is_empty() && !new.eq_ignore_ascii_case(name) {
+                if !may_be_named(new) {
+                    continue;
+                }
+                self.renamed.push((place, new.to_vec()));
+            }
+            self.changed.push((place, value.iter().copied().filter(|byte| !byte.is_ascii_control()).collect()));
         }
         is_known || !self.changed.is_empty()
     }
@@ -271,10 +308,10 @@ impl<'t> Trial<'t> {
         true
     }
 
+    /// Has the content looked at, whatever was decided before.
     fn grey(&mut self) -> bool {
         self.is_grey = true;
-        let is_listed = self.found.is_some();
-        if is_listed && !self.is_over() {
+        if self.found.is_some() || self.is_over() {
             return self.decide(Verdict::Grey);
         }
         true
@@ -289,6 +326,25 @@ impl<'t> Trial<'t> {
         }
         has_made
     }
+}
+
+/// Whether a field may get a name: a token, and none that says how a message is framed and whom it is for.
+fn may_be_named(name: &[u8]) -> bool {
+    const FRAMING: [&[u8]; 11] = [
+        b"host",
+        b"content-length",
+        b"content-encoding",
+        b"transfer-encoding",
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"upgrade",
+        b"expect",
+    ];
+    let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    name.iter().all(is_of_token) && !FRAMING.iter().any(|framing| name.eq_ignore_ascii_case(framing))
 }
 
 fn expression(bound: &Bound, text: &[u8], now: Moment, is_partial: &mut bool) -> Option<Found> {
@@ -311,10 +367,10 @@ impl World for Trial<'_> {
             State::Site => self.is_site_listed(lists, messages),
             State::Embedded => {
                 let embedded = self.url.embedded();
-                embedded.iter().any(|url| self.url_in(url, None, lists, messages))
+                embedded.into_iter().any(|url| self.url_in(&self.scene.url(url), None, lists, messages))
             }
             State::Referer => {
-                let referer = self.request.header(b"referer").map(Url::read);
+                let referer = self.request.header(b"referer").map(|url| self.scene.url(Url::read(url)));
                 // Sites alone, as in E2Guardian: any client may send any URL here.
                 let sites: Vec<usize> = lists.iter().copied().filter(|&list| self.is_of_sites(list)).collect();
                 referer.is_some_and(|url| self.url_in(&url, None, &sites, messages))
@@ -375,6 +431,7 @@ impl World for Trial<'_> {
             Action::SearchTerm => return self.with_made(Trial::search_for),
             Action::ChangeHeader => {
                 self.decision.fields = std::mem::take(&mut self.changed);
+                self.decision.renamed = std::mem::take(&mut self.renamed);
                 return !self.decision.fields.is_empty();
             }
             Action::Done => self.is_done = true,

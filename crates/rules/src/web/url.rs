@@ -49,6 +49,12 @@ impl Url {
         }
     }
 
+    /// The same without the segments `.` and `..` of its path, however they are written (RFC 3986, section 5.2.4).
+    pub fn without_dots(self) -> Url {
+        let raw_path = without_dots(&self.raw_path);
+        Url { path: resolved(&decoded(&raw_path)), raw_path, ..self }
+    }
+
     /// The port that it names.
     pub fn port(&self) -> Option<&[u8]> {
         let behind = self.raw_host.rsplit(|&byte| byte == b']').next()?;
@@ -203,6 +209,28 @@ fn resolved(path: &[u8]) -> Vec<u8> {
     out
 }
 
+/// A path as it came without the segments `.` and `..`, which browsers also take for such where they are written as `%2e`.
+fn without_dots(path: &[u8]) -> Vec<u8> {
+    let end = path.iter().position(|&byte| byte == b'?').unwrap_or(path.len());
+    let (path, query) = path.split_at(end);
+    let mut kept: Vec<&[u8]> = Vec::new();
+    let mut segments = path.split(|&byte| byte == b'/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        let dots = decoded(segment);
+        if *dots == *b".." {
+            kept.pop();
+        }
+        match (matches!(&*dots, b"." | b".."), segments.peek().is_none()) {
+            (false, _) => kept.push(segment),
+            (true, true) => kept.push(b""),
+            (true, false) => {}
+        }
+    }
+    let mut out: Vec<u8> = kept.iter().flat_map(|segment| [b"/", *segment].concat()).collect();
+    out.extend_from_slice(query);
+    out
+}
+
 /// The address that a host is, however it is written.
 fn address(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -243,6 +271,24 @@ mod tests {
         let port = |url: &'static str| Url::read(url.as_bytes()).port().map(<[u8]>::to_vec);
         assert_eq!((port("http://[2001:db8::1]:81/"), port("http://[2001:db8::1]/")), (Some(b"81".to_vec()), None));
         assert_eq!((port("a.test:443"), port("http://a.test:x/")), (Some(b"443".to_vec()), None));
+    }
+
+    #[test]
+    fn dots_in_a_path_are_taken_back() {
+        for (path, wanted) in [
+            ("/a/./b", "/a/b"),
+            ("/a/%2e/b", "/a/b"),
+            ("/a/.%2E/b", "/b"),
+            ("/a/..", "/"),
+            ("/a/.", "/a/"),
+            ("/../../a//b", "/a//b"),
+            ("/", "/"),
+            ("/.a/..b/c.?x=/./", "/.a/..b/c.?x=/./"),
+            ("/http://b.test/./c", "/http://b.test/c"),
+        ] {
+            let url = Url::read(format!("http://a.test{path}").as_bytes()).without_dots();
+            assert_eq!(String::from_utf8_lossy(&url.raw_path), wanted, "{path}");
+        }
     }
 
     #[test]

@@ -229,6 +229,7 @@ impl Course {
         Decision::Pass(Pass {
             url: decision.url.clone(),
             fields: decision.fields.clone(),
+            renamed: decision.renamed.clone(),
             added: decision.added.clone(),
             paging,
             opens: Some(decision.intercepts),

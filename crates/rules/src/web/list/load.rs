@@ -212,7 +212,7 @@ fn cleaned(kind: Kind, line: &[u8], decodes: bool) -> Vec<u8> {
         entry.drain(..6);
     }
     if kind == Kind::Search && decodes {
-        return sorted_terms(&String::from_utf8_lossy(&entry)).into_bytes();
+        return sorted_words(&String::from_utf8_lossy(line)).into_bytes();
     }
     if matches!(kind, Kind::Url | Kind::Beginning) {
         entry = without_port(entry);
@@ -256,6 +256,7 @@ fn never_matches(kind: Kind, entry: &[u8], decodes: bool) -> Option<&'static str
             Some("requests are decoded")
         }
         Kind::Site if !entry.is_ascii() => Some("requests have names beyond ASCII as xn--"),
+        Kind::Search if entry.is_empty() => Some("it has no word"),
         Kind::Search if !is_sorted(entry) => Some("its words are not in order"),
         _ => None,
     }
@@ -286,6 +287,12 @@ fn shown(entry: &[u8]) -> String {
 
 /// Terms of a search that are compared.
 const TERMS_MAX: usize = 200;
+
+/// The words of a search, parted at all that is no letter and no digit, as search engines part them.
+pub(crate) fn sorted_words(terms: &str) -> String {
+    let lower = text::normal::composed(terms).to_lowercase();
+    sorted_terms(&lower.replace(|letter: char| !letter.is_alphanumeric(), " "))
+}
 
 /// The words of a search: decoded, in lower case, in order, each once.
 pub(crate) fn sorted_terms(terms: &str) -> String {

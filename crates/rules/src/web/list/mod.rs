@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) use addresses::Addresses;
 pub(super) use expressions::{Expressions, FLAGS};
 use keys::Keys;
-pub(super) use load::{load, sorted_terms};
+pub(super) use load::{load, sorted_terms, sorted_words};
 pub(super) use network::{Subject, fuzz as fuzz_network};
 pub(super) use replace::{Replacement, Replacements};
 
