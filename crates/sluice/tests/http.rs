@@ -245,6 +245,10 @@ fn requests_that_lead_nowhere_are_answered_by_a_page() {
         "/part" => {
             Some(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/9\r\nContent-Length: 1\r\n\r\nx".to_vec())
         }
+        "/whole" => {
+            Some(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/1\r\nContent-Length: 1\r\n\r\nx".to_vec())
+        }
+        "/options" => Some(response(if head.contains("\r\nMax-Forwards: 2\r\n") { "X: counted\r\n" } else { "" }, b"")),
         "/coded" => Some(response("Content-Encoding: lzma\r\n", b"x")),
         "/two" => Some(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx".to_vec()),
         "/short" => Some(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nx".to_vec()),
@@ -278,6 +282,13 @@ fn requests_that_lead_nowhere_are_answered_by_a_page() {
         let answer = ask(&request);
         assert_eq!(answer.status(), status, "{request} {answer:?}");
     }
+    let answer = ask(&get(&origin.url("/whole"), ""));
+    assert!(answer.status() == "200" && answer.text() == "x" && !answer.head.contains("Content-Range"), "{answer:?}");
+    let options =
+        |left: u8| get(&origin.url("/options"), &format!("Max-Forwards: {left}\r\n")).replace("GET", "OPTIONS");
+    let answer = ask(&options(0));
+    assert!(answer.status() == "200" && answer.body.is_empty() && !answer.head.contains("Via"), "{answer:?}");
+    assert!(ask(&options(3)).head.contains("X: counted\n"));
     let answer = ask(&get("http://169.254.169.254/", "").replace("GET", "HEAD"));
     assert!(answer.status() == "403" && answer.body.is_empty());
     // A port that may be asked for, and where our own door is.

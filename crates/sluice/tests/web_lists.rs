@@ -81,6 +81,8 @@ fn requests_heads_and_pages_are_decided_on() {
     assert_eq!(gateway.connect().ask(&get(&origin.url("/plain"))).text(), "/plain");
     assert_eq!(gateway.connect().ask(&get(&origin.url("/search?q=1"))).text(), "/search?safe=on&q=1");
     assert_eq!(gateway.connect().ask(&get(&origin.url("/game"))).status(), "403");
+    let head = |path: &str| gateway.connect().ask(&get(&origin.url(path)).replace("GET", "HEAD"));
+    assert_eq!((head("/game").status(), head("/plain").status()), ("403", "200"), "the type is that of GET");
     assert_eq!(gateway.connect().ask(&get(&origin.url("/binary"))).status(), "200", "it says that it is no page");
     for path in ["/page", "/packed"] {
         let answer = gateway.connect().ask(&get(&origin.url(path)));

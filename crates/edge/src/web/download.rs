@@ -6,6 +6,7 @@ use std::time::Instant;
 use flow::{Spared, State, Unfinished, Verdict};
 use proto::http::{ClientEvent, Fields, Framing, Response};
 
+use super::head;
 use super::object;
 use super::received;
 use super::refused::Refused;
@@ -34,6 +35,9 @@ impl Session {
         mut response: Box<Response>,
     ) -> Result<(), Failure> {
         let has_body = order.request.method != "HEAD" && !matches!(response.status.0, 204 | 304);
+        if order.request.fields.get("range").is_none() {
+            head::make_whole(&mut response);
+        }
         self.vet_response(order, &response, has_body)?;
         let is_watched = self.shared.runtime.borrow().means.sentinel.is_some();
         let received = is_watched.then(|| (received::of_response(&response), origin.address));
@@ -48,6 +52,12 @@ impl Session {
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
+            // The type and the name are those of the content that GET has.
+            if order.request.method == "HEAD"
+                && let Err(refused) = self.filter_content(order, &response)
+            {
+                return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
+            }
             if !self.may_pass(order, &response.fields, received).await? {
                 return Ok(());
             }

@@ -33,6 +33,9 @@ pub fn for_origin(request: &Request, manner: &Manner<'_>) -> Request {
     }
     accept_known_codings(&mut fields);
     write_codings(&mut fields);
+    if let Some(left) = forwards_left(request) {
+        fields.set("Max-Forwards", left.saturating_sub(1).to_string().as_bytes());
+    }
     if let Some((client, is_encrypted)) = manner.client {
         tell_client(&mut fields, client, is_encrypted);
     }
@@ -42,6 +45,34 @@ pub fn for_origin(request: &Request, manner: &Manner<'_>) -> Request {
         _ => Target::Origin(request.path().to_vec()),
     };
     Request { fields, framing: request.framing, ..Request::new(&request.method, target) }
+}
+
+/// How many proxies a request may still pass; `None` where it does not say, or its method has no such bound.
+pub fn forwards_left(request: &Request) -> Option<u32> {
+    let value = request.fields.get("max-forwards").filter(|_| matches!(&*request.method, "OPTIONS" | "TRACE"))?;
+    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    is_number.then(|| std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()).unwrap_or(u32::MAX))
+}
+
+/// Makes a response with the only part that an object has one with the object, for a client that has asked for no part.
+pub fn make_whole(response: &mut Response) {
+    let is_whole = response.fields.get("content-range").is_some_and(is_whole);
+    if response.status.0 == 206 && is_whole {
+        let Response { fields, framing, .. } = std::mem::replace(response, Response::new(200));
+        (response.fields, response.framing) = (fields, framing);
+        response.fields.remove("content-range");
+    }
+}
+
+/// Whether a range is the whole object: `bytes 0-9/10`.
+fn is_whole(range: &[u8]) -> bool {
+    let numbers = std::str::from_utf8(range).ok().and_then(|range| {
+        let (unit, range) = range.trim().split_once(' ')?;
+        let (range, size) = range.trim().split_once('/')?;
+        let (first, last) = range.split_once('-').filter(|_| unit.eq_ignore_ascii_case("bytes"))?;
+        Some([first, last, size].map(|number| number.parse::<u64>().ok()))
+    });
+    matches!(numbers, Some([Some(0), Some(last), Some(size)]) if last.checked_add(1) == Some(size))
 }
 
 /// The response as the client gets it.
@@ -119,6 +150,8 @@ fn tell_client(fields: &mut Fields, client: IpAddr, is_encrypted: bool) {
 
 #[cfg(test)]
 mod tests {
+    use proto::http::Framing;
+
     use super::*;
 
     fn request(fields: &[(&str, &str)]) -> Request {
@@ -135,6 +168,49 @@ mod tests {
         assert_eq!(request.target, Target::Origin(b"/a?b".to_vec()));
         let line = |(name, value): (&str, &[u8])| format!("{name}: {}\n", String::from_utf8_lossy(value));
         request.fields.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_part_that_is_the_whole_object_is_the_object() {
+        for (range, status) in [
+            ("bytes 0-1/2", 200),
+            ("Bytes 0-0/1", 200),
+            ("bytes 0-1/3", 206),
+            ("bytes 1-1/2", 206),
+            ("bytes 0-1/*", 206),
+            ("bytes */2", 206),
+            ("bytes 0-18446744073709551615/0", 206),
+        ] {
+            let mut response = Response { framing: Framing::Length(2), ..Response::new(206) };
+            response.fields.push("Content-Range", range.as_bytes());
+            make_whole(&mut response);
+            let has_range = response.fields.get("content-range").is_some();
+            assert_eq!(
+                (response.status.0, has_range, response.framing),
+                (status, status == 206, Framing::Length(2)),
+                "{range}"
+            );
+        }
+    }
+
+    #[test]
+    fn proxies_are_counted_down_where_a_method_says_so() {
+        for (method, value, wanted) in [
+            ("OPTIONS", "0", Some(0)),
+            ("OPTIONS", "7", Some(7)),
+            ("TRACE", "99999999999", Some(u32::MAX)),
+            ("GET", "0", None),
+            ("OPTIONS", "-1", None),
+            ("OPTIONS", "", None),
+        ] {
+            let mut asked = request(&[("Max-Forwards", value)]);
+            asked.method = method.into();
+            assert_eq!(forwards_left(&asked), wanted, "{method} {value}");
+        }
+        let mut asked = request(&[("Max-Forwards", "7")]);
+        asked.method = "OPTIONS".into();
+        let manner = Manner { hostname: "proxy.test", passes_ranges: false, client: None };
+        assert_eq!(for_origin(&asked, &manner).fields.get("max-forwards"), Some(&b"6"[..]));
     }
 
     #[test]

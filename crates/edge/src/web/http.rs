@@ -17,6 +17,7 @@ use proto::http::{Request, ServerEvent, Version};
 use proto::tls::is_handshake;
 use tokio::time::{Instant, timeout_at};
 
+use super::head;
 use super::http2;
 use super::language::Language;
 use super::session::{SILENCE_WAIT, Session};
@@ -170,6 +171,7 @@ impl Session {
             Err(refused) => Err(refused),
         };
         match admitted {
+            Ok(_) if head::forwards_left(request) == Some(0) => self.answer_options(request).await,
             Ok(order) => self.exchange(&order).await,
             Err(refused) => {
                 let url = self.url(request);

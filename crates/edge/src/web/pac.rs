@@ -6,7 +6,7 @@ use std::io;
 use proto::http::{Framing, Request, Response, Target};
 
 use super::session::Session;
-use crate::message::trace::new_id;
+use crate::message::trace::{self, new_id};
 use crate::settings::Mode;
 
 /// The paths of the script.
@@ -29,15 +29,25 @@ impl Session {
         let mut response = Response { framing: Framing::Length(script.len() as u64), ..Response::new(200) };
         response.fields.push("Content-Type", b"application/x-ns-proxy-autoconfig");
         response.fields.push("Cache-Control", b"max-age=3600");
-        self.server.answer(&response, script.as_bytes());
+        self.answer_own(request, &response, script.as_bytes()).await
+    }
+
+    /// Answers a request that may go no further (RFC 9110, section 7.6.2).
+    pub(super) async fn answer_options(&mut self, request: &Request) -> io::Result<()> {
+        self.answer_own(request, &Response::new(200), b"").await
+    }
+
+    /// Answers with a response of our own.
+    async fn answer_own(&mut self, request: &Request, response: &Response, body: &[u8]) -> io::Result<()> {
+        self.server.answer(response, body);
         tracing::info!(
             id = new_id(),
             door = self.door.listener.protocol().name(),
             client = %self.peer.ip(),
             method = request.method,
-            url = "/proxy.pac",
-            status = 200,
-            bytes = script.len(),
+            url = trace::printable(&String::from_utf8_lossy(request.path())),
+            status = response.status.0,
+            bytes = body.len(),
             action = "pass",
             "object"
         );

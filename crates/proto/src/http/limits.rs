@@ -6,7 +6,7 @@ pub struct Limits {
     /// Bytes of a head, its empty line included. Browsers stay below 16 KiB, cookies and tokens of directories go beyond
     /// it. Reported as [`Refusal::HeadTooLong`](super::Refusal::HeadTooLong).
     pub head_bytes_max: usize,
-    /// Fields of a head, or of a trailer. Reported as [`Refusal::TooManyFields`](super::Refusal::TooManyFields).
+    /// Fields of a head, or of a trailer: as many as a head of usual fields can have. Reported as [`Refusal::TooManyFields`](super::Refusal::TooManyFields).
     pub fields_max: usize,
     /// Bytes of a request's target. Reported as [`Refusal::TargetTooLong`](super::Refusal::TargetTooLong).
     pub target_bytes_max: usize,
@@ -23,7 +23,7 @@ pub struct Limits {
 
 const DEFAULT: Limits = Limits {
     head_bytes_max: 64 << 10,
-    fields_max: 1_000,
+    fields_max: 4_000,
     target_bytes_max: 16 << 10,
     chunk_line_bytes_max: 4 << 10,
     chunk_extension_bytes_max: 64 << 10,
