@@ -168,7 +168,7 @@ mod tests {
             (json!({ "operator": "AND" }), "invalidArguments"),
             (json!([]), "invalidArguments"),
         ] {
-            assert_eq!(read(filter.clone()), Err(wanted.into()), "{filter:?}");
+            assert_eq!(read(filter.clone()), Err(wanted), "{filter:?}");
         }
     }
 
