@@ -190,9 +190,13 @@ impl Stowaway {
         debug_assert!(room > 0, "a search leaves less than a piece");
         let piece = &input[..input.len().min(room)];
         fuel.burn(if self.is_bounded { piece.len() } else { piece.len() + piece.len() / 2 });
-        self.held.reserve_exact(room);
+        self.held.reserve_exact(piece.len());
         self.held.extend_from_slice(piece);
-        self.is_fresh = true;
+        // An archive that is found here is found again in the next turn; without one a short end is held until more comes.
+        self.is_fresh = self.search(false).is_some();
+        if !self.is_fresh {
+            self.held.shrink_to_fit();
+        }
         Some(Step::idle(piece.len()))
     }
 
@@ -402,5 +406,28 @@ pub(crate) fn fuzz_stowaway(data: &[u8], reader: ReaderOf) {
     cuts::compare(data, |_| Box::new(Reading::new(Carried::default())));
     for new in [Stowaway::new, Stowaway::anywhere, Stowaway::others, Stowaway::behind_picture, Stowaway::in_a_row] {
         cuts::compare(data, |limits| Box::new(new(reader, limits, &cuts::passwords(limits))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_waits_for_more_holds_a_short_end() {
+        let (limits, passwords) = (Limits::default(), Passwords::default());
+        let content: Vec<u8> = (0..40_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+        for mut search in
+            [Stowaway::anywhere, Stowaway::others].map(|search| search(crate::reader, &limits, &passwords))
+        {
+            for mut piece in content.chunks(3_000) {
+                while !piece.is_empty() {
+                    let step = search.step(piece, &mut Window::with_capacity(4_096), &mut Fuel::new(1 << 20));
+                    assert_eq!(step.event, Event::Idle);
+                    piece = &piece[step.taken..];
+                }
+                assert!(search.held.capacity() <= BEHIND_MAX + LOOK, "{} bytes", search.held.capacity());
+            }
+        }
     }
 }
