@@ -42,9 +42,9 @@ pub struct Examination {
     inspection: Inspection,
     scorer: Option<Arc<Scorer>>,
     /// The mail, where it is to be authenticated.
-    authentication: Option<Authentication>,
+    authentication: Option<Box<Authentication>>,
     /// The mail, where it is to be scored.
-    kept: Option<Kept>,
+    kept: Option<Box<Kept>>,
     /// Facts of the sender, for the rules.
     found: Option<Authenticated>,
     stage: Stage,
@@ -123,9 +123,9 @@ impl Examination {
     /// An examination of the object that `context` announces. `now` is in seconds since 1970.
     pub fn new(examiner: &Examiner, mut context: Context, now: i64, clocks: Clocks) -> Examination {
         let scorer = examiner.scorer.clone();
-        let kept = context.scoring.take().filter(|_| scorer.is_some()).map(Kept::new);
+        let kept = context.scoring.take().filter(|_| scorer.is_some()).map(|scoring| Box::new(Kept::new(scoring)));
         let authenticating = context.authenticating.take();
-        let authentication = authenticating.map(|terms| Authentication::new(terms, &context.flow, now));
+        let authentication = authenticating.map(|terms| Box::new(Authentication::new(terms, &context.flow, now)));
         Examination {
             inspection: Inspection::new(examiner.engine.clone(), context)
                 .with_pages(examiner.pages.clone())
@@ -159,7 +159,7 @@ impl Examination {
     /// The object is over.
     pub fn finish(&mut self) {
         self.inspection.tell(In::Finish);
-        self.authentication.iter_mut().for_each(Authentication::finish);
+        self.authentication.iter_mut().for_each(|mail| mail.finish());
     }
 
     /// Ends the inspection before the content, with a finding of this name.
@@ -286,8 +286,8 @@ impl Examination {
         let Some((kept, asks)) = kept.zip(self.scorer.as_ref().map(|scorer| scorer.asks())) else { return State::Done };
         self.stage = Stage::Working(kept.scoring().clone());
         State::Working(Box::new(match asks {
-            true => Job::Plan(kept, self.found.take()),
-            false => Job::Score(kept, Planned::default()),
+            true => Job::Plan(*kept, self.found.take()),
+            false => Job::Score(*kept, Planned::default()),
         }))
     }
 
@@ -326,5 +326,16 @@ impl Examination {
 
     fn is_refused(&mut self) -> bool {
         self.verdict().any(|verdict| verdict.action == Action::Reject)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_few_mails_have_are_apart() {
+        let beside = size_of::<Examination>() - size_of::<Inspection>();
+        assert!(beside <= 640, "{beside} bytes besides the inspection");
     }
 }

@@ -290,7 +290,11 @@ impl Inspection {
 
     /// The next thing that the inspection says.
     pub fn hear(&mut self) -> Option<Out> {
-        self.out.pop_front()
+        let out = self.out.pop_front();
+        if out.is_none() {
+            self.out = VecDeque::new();
+        }
+        out
     }
 
     /// Inspects until there is nothing left to do or the fuel is used up.
@@ -350,7 +354,7 @@ impl Inspection {
 
     /// Keeps no memory for content that is still to come.
     fn rest(&mut self) {
-        self.nodes.iter_mut().flatten().for_each(|node| node.window.rest());
+        self.nodes.iter_mut().flatten().for_each(|node| node.rest());
         self.scratch.iter_mut().for_each(Window::rest);
     }
 

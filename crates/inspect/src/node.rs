@@ -135,6 +135,15 @@ impl Node {
         }
     }
 
+    /// Keeps no memory for content that is still to come, nor for readers that read no more and have nothing to report.
+    pub fn rest(&mut self) {
+        self.window.rest();
+        if self.readers.iter().any(Reader::is_over) {
+            self.readers.retain(|reader| !reader.is_over());
+            self.readers.shrink_to_fit();
+        }
+    }
+
     /// Whether a wider window would be of use. A view is read as it is made.
     fn may_widen(&self) -> bool {
         self.window.capacity() < WIDE_BYTES && self.depth <= WIDE_DEPTH_MAX && self.form != Some(Form::View)
@@ -215,6 +224,19 @@ impl Reader {
     /// Whether it looks for signatures.
     pub const fn is_scan(&self) -> bool {
         matches!(self.work, Work::Scan(_))
+    }
+
+    /// Reads no more: its stage is freed.
+    pub fn end(&mut self) {
+        self.ended = true;
+        if let Work::Stage(stage) = &mut self.work {
+            *stage = Box::new(Ended);
+        }
+    }
+
+    /// Whether it has ended, and nothing of it is reported later.
+    fn is_over(&self) -> bool {
+        self.ended && self.nanos == 0 && matches!(self.work, Work::Stage(_))
     }
 
     /// The slot of the node that its content goes to.
@@ -365,6 +387,19 @@ impl Work {
             }
             Work::Sha256(_) | Work::Words(_) | Work::Page(_) => Event::End,
         }
+    }
+}
+
+/// The stage of a reader that reads no more. It takes no memory.
+struct Ended;
+
+impl Stage for Ended {
+    fn step(&mut self, input: &[u8], _output: &mut Window, _fuel: &mut Fuel) -> Step {
+        Step::idle(input.len())
+    }
+
+    fn finish(&mut self, _kept: &dyn ReadAt, _output: &mut Window, _fuel: &mut Fuel) -> Event {
+        Event::End
     }
 }
 

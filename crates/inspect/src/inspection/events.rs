@@ -235,7 +235,7 @@ impl Inspection {
         decoder.open.push(Open::Node(decoded));
         let node = self.node(encoded);
         node.form = Some(Form::Encoded);
-        node.readers.push(decoder);
+        node.readers = vec![decoder];
         encoded
     }
 
@@ -270,7 +270,7 @@ impl Inspection {
     /// Ends a reader: what it still has open is complete.
     pub(super) fn cut_off(&mut self, node: &mut Node, index: usize) {
         let reader = &mut node.readers[index];
-        reader.ended = true;
+        reader.end();
         self.spooled -= std::mem::take(&mut reader.spool).len();
         let second_reading = reader.second_reading;
         if std::mem::take(&mut reader.forked) {
@@ -415,4 +415,34 @@ pub(super) fn spool(reader: &mut Reader, taken: &[u8], spooled: &mut u64, bytes_
     let refused = reader.spool.pass(reader.at - reader.began, taken, allowed);
     *spooled += reader.spool.len() - before;
     refused
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flow::{Context, In};
+    use scan::Database;
+    use stream::{Fuel, Limits};
+
+    use super::*;
+    use crate::inspection::{Engine, Progress};
+
+    #[test]
+    fn an_inspection_that_waits_keeps_no_reader_that_has_ended() {
+        let engine = Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() };
+        let mut inspection = Inspection::new(Arc::new(engine), Context::default());
+        let content: Vec<u8> = (0..100_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+        for mut piece in content.chunks(4_000) {
+            while !piece.is_empty() {
+                piece = &piece[inspection.tell(In::Feed(piece))..];
+                while inspection.work(&mut Fuel::new(1 << 20)) == Progress::Tired {}
+                let readers = &inspection.node(0).readers;
+                assert!(readers.iter().all(|reader| !reader.ended) && readers.capacity() == readers.len());
+            }
+            while inspection.hear().is_some() {}
+            assert_eq!(inspection.out.capacity(), 0);
+        }
+        assert!(inspection.node(0).readers.len() > 1, "it is still searched");
+    }
 }

@@ -43,6 +43,7 @@ impl Inspection {
             && node.object.content_codings.is_empty()
             && unpack::is_page(node.object.media_type.as_deref(), node.object.name.as_deref());
         self.add_observers(node, &Sight { slot, content, file_type, is_page, head_bytes, way });
+        node.readers.shrink_to_fit();
         if let Some(label) = forbidden {
             self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
         }
