@@ -16,10 +16,11 @@ use serde::de::DeserializeOwned;
 
 use crate::company;
 use crate::local::Local;
-use crate::memory::{Memory, release};
+use crate::memory::Memory;
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told, write_pieces};
 use crate::ring::{self, BELLS_MAX, Broken, Head, OWN_BELL, Reader, TO_JAIL_BYTES, Whom, Writer};
 use crate::statm::resident_bytes;
+use crate::thrift::Thrift;
 
 /// How long is slept where somebody else has to make room.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -67,6 +68,7 @@ pub struct Cell<'m> {
     /// When it tidied up last, and how often since it heard anything.
     tidied: Instant,
     rests: u32,
+    thrift: Thrift,
     /// Bytes that were read since the host heard of it last.
     read_bytes: usize,
     /// The queue was about full since: somebody may wait for room.
@@ -164,6 +166,7 @@ impl<'m> Cell<'m> {
             statm: None,
             tidied: Instant::now(),
             rests: 0,
+            thrift: Thrift::default(),
             read_bytes: 0,
             was_full: false,
             news: Whom::default(),
@@ -183,13 +186,11 @@ impl<'m> Cell<'m> {
         }
     }
 
-    /// Frees memory that slow clients and gone ones do not need. If nothing was asked meanwhile, the system gets it back.
+    /// Frees memory that slow clients and gone ones do not need. If there is little work, the system gets it back.
     fn tidy(&mut self) {
         self.tidied = Instant::now();
         company::tidy();
-        if self.rests > 0 {
-            release();
-        }
+        self.thrift.look();
         self.rests += 1;
         self.measure();
     }

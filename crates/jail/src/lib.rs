@@ -19,6 +19,7 @@ mod company;
 mod confine;
 mod handle;
 mod host;
+pub mod image;
 pub mod instructions;
 mod launch;
 mod link;
@@ -34,6 +35,7 @@ mod statm;
 mod suspects;
 mod tap;
 mod template;
+mod thrift;
 
 pub use bells::{Bell, Bells};
 pub use confine::{Confined, Landlocked, confine, confine_tap};
@@ -48,6 +50,7 @@ pub use start::{probe, run};
 pub use suspects::Suspects;
 pub use tap::{Passed, Tap};
 pub use template::Signatures;
+pub use thrift::Thrift;
 
 #[cfg(test)]
 #[global_allocator]

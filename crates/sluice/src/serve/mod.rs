@@ -20,6 +20,7 @@ mod scorer;
 pub mod site;
 mod sweep;
 mod systemd;
+mod thrift;
 pub mod watcher;
 mod web;
 
@@ -82,7 +83,10 @@ fn serve(args: &Serve) -> Result<ExitCode, Failure> {
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
             let bell = site.bells().bell(index);
-            let work = move || worker::run(watched, ready, beat, bell::listen(bell));
+            let work = move || {
+                let beside = async { _ = tokio::join!(bell::listen(bell), thrift::go_on()) };
+                worker::run(watched, ready, beat, beside);
+            };
             std::thread::Builder::new().name(format!("edge-{index}")).spawn(work)
         })
         .collect::<Result<_, _>>()?;
@@ -125,6 +129,8 @@ async fn supervise(
     manager.ready(&status(&site.runtime));
     lead().iter().for_each(|lead| lead.ready());
     tokio::spawn(caretaker::keep(control.subscribe()));
+    tokio::spawn(thrift::go_on());
+    jail::image::shed();
     let mut reload = Reload::new(args, site, &control, &manager);
     let mut sweeps = tokio::time::interval(sweep::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -34,6 +34,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use channel::{Channel, Packet};
+use jail::Thrift;
 use lead::{COMPILER, SUCCESS};
 use rustix::process::{Pid, Signal as Sent, WaitOptions, WaitStatus, kill_process, wait};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -303,6 +304,8 @@ impl Supervisor {
 
     /// An edge serves: those before it take no more clients.
     fn is_ready(&mut self, pid: u32) {
+        jail::image::shed();
+        Thrift::default().look();
         self.waiters.answer_replaced("ok reloaded by a new process");
         let mut before = true;
         for edge in &mut self.edges {
