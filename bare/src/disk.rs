@@ -7,14 +7,18 @@ use core::cell::RefCell;
 use store::{Call, Device, DeviceError};
 use virtio_drivers::device::blk::SECTOR_SIZE;
 
+use crate::cache::{Cache, PAGE_BYTES};
 use crate::machine::pci::Block;
 
 /// Bytes of one request to the device.
 const REQUEST_BYTES: usize = 1 << 20;
+/// Reads of so many bytes are not kept: they go through a whole log.
+const CACHED_BYTES_MAX: usize = 128 << 10;
 
 /// A disk.
 pub struct Disk {
     device: RefCell<Block>,
+    cache: RefCell<Cache>,
     bytes: u64,
     is_read_only: bool,
 }
@@ -23,7 +27,12 @@ impl Disk {
     pub fn new(device: Block) -> Disk {
         let bytes = device.capacity().saturating_mul(SECTOR_SIZE as u64);
         let is_read_only = device.readonly();
-        Disk { device: RefCell::new(device), bytes, is_read_only }
+        Disk { device: RefCell::new(device), cache: RefCell::default(), bytes, is_read_only }
+    }
+
+    /// Keeps what was read lately.
+    pub fn cached(self, memory_bytes: usize) -> Disk {
+        Disk { cache: RefCell::new(Cache::of(memory_bytes)), ..self }
     }
 
     /// Whether it cannot be written.
@@ -65,13 +74,41 @@ impl Disk {
         if buffer.is_empty() {
             return Some(());
         }
+        if buffer.len() < CACHED_BYTES_MAX && !self.cache.borrow().is_empty() {
+            return self.read_cached(at, buffer);
+        }
         let (first, mut sectors, skip) = self.span(at, buffer.len())?;
         self.read_sectors(first, &mut sectors)?;
         buffer.copy_from_slice(sectors.get(skip..)?.get(..buffer.len())?);
         Some(())
     }
 
+    fn read_cached(&self, at: u64, buffer: &mut [u8]) -> Option<()> {
+        at.checked_add(buffer.len() as u64).filter(|end| *end <= self.bytes)?;
+        let (mut cache, mut at, mut rest) = (self.cache.borrow_mut(), at, buffer);
+        while !rest.is_empty() {
+            let (page, skip) = (at / PAGE_BYTES as u64, (at % PAGE_BYTES as u64) as usize);
+            let from = page.checked_mul(PAGE_BYTES as u64)?;
+            let content = cache.page(page, |content| {
+                // The last page of a disk may be shorter.
+                let bytes = self.bytes.checked_sub(from)?.min(PAGE_BYTES as u64) as usize;
+                self.read_sectors(from / SECTOR_SIZE as u64, content.get_mut(..bytes)?)
+            })?;
+            let (now, later) = rest.split_at_mut(rest.len().min(PAGE_BYTES - skip));
+            now.copy_from_slice(content.get(skip..skip + now.len())?);
+            at = at.checked_add(now.len() as u64)?;
+            rest = later;
+        }
+        Some(())
+    }
+
     fn write(&self, at: u64, bytes: &[u8]) -> Option<()> {
+        let written = self.write_through(at, bytes);
+        self.cache.borrow_mut().wrote(at, written.map(|()| bytes), bytes.len());
+        written
+    }
+
+    fn write_through(&self, at: u64, bytes: &[u8]) -> Option<()> {
         if bytes.is_empty() {
             return Some(());
         }
@@ -81,8 +118,9 @@ impl Disk {
         }
         // What stands beside it on its first and last sector is written as it was.
         let last = sectors.len().checked_sub(SECTOR_SIZE)?;
-        self.read_sectors(first, sectors.get_mut(..SECTOR_SIZE)?)?;
-        self.read_sectors(first.checked_add((last / SECTOR_SIZE) as u64)?, sectors.get_mut(last..)?)?;
+        let sector = SECTOR_SIZE as u64;
+        self.read(first.checked_mul(sector)?, sectors.get_mut(..SECTOR_SIZE)?)?;
+        self.read(first.checked_mul(sector)?.checked_add(last as u64)?, sectors.get_mut(last..)?)?;
         sectors.get_mut(skip..)?.get_mut(..bytes.len())?.copy_from_slice(bytes);
         self.write_sectors(first, &sectors)
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   machine  entry, memory, ports, clock, PCI, faults      the only unsafe code, each with its reason
-//!   disk     the store's volume on a virtio block device
+//!   disk     the store's volume on a virtio block device, with a cache
 //!   net      Ethernet to TCP on a virtio network device
 //!   site     settings, from a second disk that is read only
 //!   web      a browser: HTTP to pages          ┐ the same halves, pages and store as the program's
@@ -10,7 +10,7 @@
 //!   tls      TLS 1.3 around either
 //!   run      the loop: what has come, then each connection
 //! ```
-//! One task and no interrupts: the loop takes what the network has, lets each connection go on as far as it can, and sends. A panic
+//! One task; interrupts only end its sleep: the loop takes what the network has, lets each connection go on as far as it can, and sends. A panic
 //! restarts the machine; the store is made for that.
 #![no_std]
 #![no_main]
@@ -18,6 +18,7 @@
 
 extern crate alloc;
 
+mod cache;
 mod disk;
 #[allow(unsafe_code)]
 mod machine;
@@ -39,7 +40,7 @@ fn start() -> Result<(), &'static str> {
     let mut disks = devices.disks;
     let settings = settings.map(|at| disks.remove(at)).ok_or("no disk with settings: a second, read-only disk")?;
     let site = site::Site::read(&settings)?;
-    let store = disks.pop().ok_or("no disk for the store")?;
+    let store = disks.pop().ok_or("no disk for the store")?.cached(machine::Free::now().total);
     let office = office::Office::open(store, site)?;
     let net = net::Net::new(devices.network.ok_or("no network device")?, office.site());
     run::run(office, net)

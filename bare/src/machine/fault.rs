@@ -5,10 +5,12 @@ use core::arch::{asm, naked_asm};
 use core::cell::UnsafeCell;
 use core::mem::size_of;
 
-use super::{restart, say};
+use super::{interrupt, restart, say};
 
 /// Faults that the processor knows.
-const VECTORS: usize = 32;
+const FAULTS: usize = 32;
+/// Faults, and behind them the interrupts of devices.
+const VECTORS: usize = FAULTS + interrupt::LINES;
 
 /// Faults that come with an error code.
 const WITH_CODE: u32 = 0x6022_7d00;
@@ -58,7 +60,7 @@ struct Frame {
     at: u64,
 }
 
-/// Installs handlers for all faults.
+/// Installs handlers for all faults, and for interrupts.
 pub fn install() {
     // SAFETY: one task; the tables are static, and whole before the processor is told of them.
     unsafe {
@@ -70,7 +72,10 @@ pub fn install() {
         segments[4] = base >> 32;
         let gates = &mut *TABLES.gates.get();
         for (vector, gate) in gates.iter_mut().enumerate() {
-            let entry = entries as *const () as u64 + vector as u64 * ENTRY_BYTES;
+            let entry = match vector {
+                0..FAULTS => entries as *const () as u64 + vector as u64 * ENTRY_BYTES,
+                _ => interrupt::taken as *const () as u64,
+            };
             // Code segment 8, the first fault stack, an interrupt gate.
             *gate = [entry & 0xffff | 8 << 16 | 1 << 32 | 0x8e << 40 | (entry >> 16 & 0xffff) << 48, entry >> 32];
         }

@@ -16,26 +16,110 @@ unsafe extern "C" {
     static image_end: u8;
 }
 
-struct Memory(UnsafeCell<Heap>);
+/// Sizes of small blocks: powers of two from 16 to 4,096 bytes.
+const CLASSES: usize = 9;
+const SMALLEST: usize = 16;
 
-// SAFETY: there is one task, and no interrupt.
+/// The heap, and small blocks that were given back: the next of the same size takes one of them, and nobody has to search. A block that is free
+/// begins with the address of the next.
+struct Blocks {
+    heap: Heap,
+    free: [*mut u8; CLASSES],
+}
+
+struct Memory(UnsafeCell<Blocks>);
+
+// SAFETY: there is one task, and interrupts use no memory but their stack.
 unsafe impl Sync for Memory {}
 
 #[global_allocator]
-static MEMORY: Memory = Memory(UnsafeCell::new(Heap::empty()));
+static MEMORY: Memory = Memory(UnsafeCell::new(Blocks { heap: Heap::empty(), free: [core::ptr::null_mut(); CLASSES] }));
+
+impl Blocks {
+    fn take(&mut self, layout: Layout) -> *mut u8 {
+        let Some(class) = class(layout) else { return self.search(layout) };
+        match self.free.get_mut(class) {
+            Some(first) if !first.is_null() => {
+                let block = *first;
+                // SAFETY: a free block begins with the address of the next.
+                *first = unsafe { block.cast::<*mut u8>().read() };
+                block
+            }
+            _ => self.search(of_class(class)),
+        }
+    }
+
+    /// A piece of the heap. If there is none, small blocks are put together.
+    fn search(&mut self, layout: Layout) -> *mut u8 {
+        if let Ok(found) = self.heap.allocate_first_fit(layout) {
+            return found.as_ptr();
+        }
+        for class in 0..CLASSES {
+            let mut next = self
+                .free
+                .get_mut(class)
+                .map_or(core::ptr::null_mut(), |first| core::mem::replace(first, core::ptr::null_mut()));
+            while let Some(block) = NonNull::new(next) {
+                // SAFETY: as in `take`; the heap has given it with this layout.
+                unsafe {
+                    next = block.cast::<*mut u8>().read();
+                    self.heap.deallocate(block, of_class(class));
+                }
+            }
+        }
+        self.heap.allocate_first_fit(layout).map_or(core::ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    /// # Safety
+    /// It was given by [`take`](Blocks::take) with the same layout.
+    unsafe fn give(&mut self, block: NonNull<u8>, layout: Layout) {
+        match class(layout).and_then(|class| self.free.get_mut(class)) {
+            // SAFETY: the caller's: nobody has the block, and it has room for an address.
+            Some(first) => unsafe { block.cast().write(core::mem::replace(first, block.as_ptr())) },
+            // SAFETY: the caller's.
+            None => unsafe { self.heap.deallocate(block, layout) },
+        }
+    }
+}
+
+#[inline(always)]
+fn class(layout: Layout) -> Option<usize> {
+    let bytes = layout.size().max(SMALLEST).next_power_of_two();
+    let class = (bytes / SMALLEST).trailing_zeros() as usize;
+    (class < CLASSES && layout.align() <= SMALLEST).then_some(class)
+}
+
+fn of_class(class: usize) -> Layout {
+    Layout::from_size_align(SMALLEST << class, SMALLEST).unwrap_or(Layout::new::<[u64; 2]>())
+}
 
 // SAFETY: of a heap that is never used from two places at once; its ranges do not overlap.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: one task.
-        let heap = unsafe { &mut *self.0.get() };
-        heap.allocate_first_fit(layout).map_or(core::ptr::null_mut(), NonNull::as_ptr)
+        unsafe { &mut *self.0.get() }.take(layout)
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         let Some(pointer) = NonNull::new(pointer) else { return };
         // SAFETY: one task, and the caller's promise.
-        unsafe { (*self.0.get()).deallocate(pointer, layout) }
+        unsafe { (*self.0.get()).give(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        let Ok(new) = Layout::from_size_align(bytes, layout.align()) else { return core::ptr::null_mut() };
+        if class(layout).is_some_and(|class_now| class(new) == Some(class_now)) {
+            return pointer;
+        }
+        // SAFETY: the caller's: the block has as many bytes as its layout says, and nobody else has the new one.
+        unsafe {
+            let moved = self.alloc(new);
+            if !moved.is_null() {
+                core::ptr::copy_nonoverlapping(pointer, moved, layout.size().min(bytes));
+                self.dealloc(pointer, layout);
+            }
+            moved
+        }
     }
 }
 
@@ -50,7 +134,7 @@ pub fn install(map: &[Range]) {
     let (from, bytes) = usable.max_by_key(|(_, bytes)| *bytes).unwrap_or_default();
     assert!(bytes >= 16 << 20, "too little memory: 32 MiB are needed");
     // SAFETY: memory that the monitor says is there, behind the image, mapped, and used by nobody else.
-    unsafe { (*MEMORY.0.get()).init(from as *mut u8, bytes as usize) }
+    unsafe { (*MEMORY.0.get()).heap.init(from as *mut u8, bytes as usize) }
 }
 
 /// How much of the heap there is, and how much of it is free, in bytes.
@@ -62,7 +146,7 @@ pub struct Free {
 impl Free {
     pub fn now() -> Free {
         // SAFETY: one task.
-        let heap = unsafe { &*MEMORY.0.get() };
+        let Blocks { heap, .. } = unsafe { &*MEMORY.0.get() };
         Free { total: heap.size(), free: heap.free() }
     }
 }
@@ -101,78 +185,4 @@ unsafe impl Hal for Identity {
 fn pages_of(pages: usize) -> Layout {
     let bytes = pages.max(1).saturating_mul(PAGE_SIZE);
     Layout::from_size_align(bytes, PAGE_SIZE).unwrap_or(Layout::new::<[u8; PAGE_SIZE]>())
-}
-
-/// The functions of C that compiled code calls. This target brings none.
-mod functions {
-    use core::arch::asm;
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's.
-        unsafe {
-            asm!("rep movsb", inout("rcx") bytes => _, inout("rdi") to => _, inout("rsi") from => _, options(nostack, preserves_flags))
-        };
-        to
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
-        if (to as usize).wrapping_sub(from as usize) >= bytes {
-            // SAFETY: the caller's; what is read is ahead of what is written.
-            return unsafe { memcpy(to, from, bytes) };
-        }
-        // SAFETY: the caller's; from the end, since they overlap.
-        unsafe {
-            asm!("std", "rep movsb", "cld", inout("rcx") bytes => _,
-                inout("rdi") to.wrapping_add(bytes).wrapping_sub(1) => _,
-                inout("rsi") from.wrapping_add(bytes).wrapping_sub(1) => _, options(nostack))
-        };
-        to
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's.
-        unsafe {
-            asm!("rep stosb", inout("rcx") bytes => _, inout("rdi") to => _, in("al") byte as u8, options(nostack, preserves_flags))
-        };
-        to
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
-        let mut at = 0;
-        while at < bytes {
-            // SAFETY: the caller's: both have as many bytes. Volatile, so that this is not made a call of itself.
-            let (one, other) = unsafe { (one.add(at).read_volatile(), other.add(at).read_volatile()) };
-            if one != other {
-                return i32::from(one) - i32::from(other);
-            }
-            at += 1;
-        }
-        0
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
-        // SAFETY: the caller's.
-        unsafe { memcmp(one, other, bytes) }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn strlen(text: *const u8) -> usize {
-        let mut length = 0;
-        // SAFETY: the caller's: it has an end.
-        while unsafe { text.add(length).read_volatile() } != 0 {
-            length += 1;
-        }
-        length
-    }
-
-    // Nothing is unwound: a panic restarts the machine.
-    #[unsafe(no_mangle)]
-    extern "C" fn rust_eh_personality() {}
-    #[unsafe(no_mangle)]
-    extern "C" fn _Unwind_Resume() {}
 }

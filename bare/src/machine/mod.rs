@@ -4,6 +4,9 @@
 mod boot;
 pub mod clock;
 mod fault;
+pub mod frames;
+mod functions;
+pub mod interrupt;
 mod memory;
 mod paging;
 pub mod pci;

@@ -3,22 +3,16 @@
 use alloc::vec::Vec;
 
 use virtio_drivers::device::blk::VirtIOBlk;
-use virtio_drivers::device::net::VirtIONet;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::pci::bus::{Command, ConfigurationAccess, DeviceFunction, PciRoot};
 use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
 
+use super::frames::Network;
 use super::memory::Identity;
-use super::{port, say};
+use super::{interrupt, port, say};
 use crate::disk::Disk;
 
-/// Frames that wait at the network device, each way.
-const FRAMES: usize = 64;
-/// Bytes of a frame, with the header of virtio.
-const FRAME_BYTES: usize = 2_048;
-
 pub type Block = VirtIOBlk<Identity, PciTransport>;
-pub type Network = VirtIONet<Identity, PciTransport, FRAMES>;
 
 /// Devices found on the bus.
 #[derive(Default)]
@@ -34,14 +28,20 @@ pub fn find() -> Devices {
     let found: Vec<_> = root.enumerate_bus(0).collect();
     for (function, info) in found {
         let Some(kind) = virtio_device_type(&info) else { continue };
-        root.set_command(function, Command::IO_SPACE | Command::MEMORY_SPACE | Command::BUS_MASTER);
+        let command = Command::IO_SPACE | Command::MEMORY_SPACE | Command::BUS_MASTER;
+        // Only the network ends the sleep: disks are waited for.
+        let quiet = if kind == DeviceType::Network { Command::empty() } else { Command::INTERRUPT_DISABLE };
+        root.set_command(function, command | quiet);
         let Ok(transport) = PciTransport::new::<Identity, _>(&mut root, function) else {
             say!("a virtio device at {function} cannot be used");
             continue;
         };
         match kind {
             DeviceType::Block => devices.disks.extend(VirtIOBlk::new(transport).ok().map(Disk::new)),
-            DeviceType::Network => devices.network = VirtIONet::new(transport, FRAME_BYTES).ok(),
+            DeviceType::Network => {
+                devices.network = Network::new(transport);
+                interrupt::start(Ports.read_word(function, INTERRUPT_LINE) as u8);
+            }
             _ => {}
         }
     }
@@ -53,6 +53,8 @@ struct Ports;
 
 const ADDRESS: u16 = 0xcf8;
 const DATA: u16 = 0xcfc;
+/// The register whose first byte is the interrupt that the firmware has given a device.
+const INTERRUPT_LINE: u8 = 0x3c;
 
 impl Ports {
     fn choose(function: DeviceFunction, register: u8) {

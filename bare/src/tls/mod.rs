@@ -14,6 +14,7 @@ mod provider;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use rustls::ServerConfig;
@@ -230,7 +231,11 @@ fn encrypt(
 /// Lets `write` write to the end of a buffer, with so much room.
 fn append(buffer: &mut Vec<u8>, room: usize, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<()> {
     let start = buffer.len();
-    buffer.resize(start.checked_add(room)?, 0);
+    match start {
+        // An allocator has zeroes faster than a loop.
+        0 => *buffer = vec![0; room],
+        _ => buffer.resize(start.checked_add(room)?, 0),
+    }
     let written = buffer.get_mut(start..).and_then(write);
     buffer.truncate(start.checked_add(written.unwrap_or(0))?);
     written.map(drop)
