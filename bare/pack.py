@@ -8,7 +8,8 @@ import sys
 import tempfile
 
 PLACE = 16 << 20  # Of the packed image: behind the image, with room for it to grow.
-SEARCHED = 32     # Places of the same four bytes that are tried.
+SEARCHED = 64     # Places of the same four bytes that are tried.
+DISTANCE_MAX = 65_535
 
 
 def segments(elf):
@@ -36,29 +37,55 @@ def sequence(literals, distance, length):
     return packed
 
 
-def same(content, one, other):
-    """How many bytes are the same from two places on."""
-    length, end = 0, len(content)
+def same(content, one, other, length):
+    """How many bytes are the same from two places on, where so many are known to be."""
+    end = len(content)
     while other + length < end and content[one + length] == content[other + length]:
         length += 1
     return length
 
 
+def longest(content, places, at):
+    """The longest copy of what stands at a place, and where it is."""
+    best, end = (0, 0), len(content)
+    for place in reversed(places):
+        if at - place > DISTANCE_MAX:
+            break
+        length = best[0]
+        # Only what is longer than the best is looked at.
+        if at + length < end and content[place + length] == content[at + length] and content[place:place + length] == content[at:at + length]:
+            best = max(best, (same(content, place, at, length), place))
+    return best
+
+
 def pack(content):
-    """A block of LZ4: at each place the longest copy among the last that begin with the same four bytes."""
-    known, packed, at, from_ = {}, bytearray(), 0, 0
-    while at + 4 <= len(content):
+    """A block of LZ4. From the end on, each place takes what makes all behind it the smallest: a literal, or a copy as long as it can be or
+    shorter."""
+    known, copies, end = {}, [(0, 0)] * len(content), len(content)
+    for at in range(end - 4):
         places = known.setdefault(content[at:at + 4], [])
-        best = max(((same(content, place, at), place) for place in places[-SEARCHED:] if at - place < 65_536), default=(0, 0))
+        # Within a copy the rest of it is one.
+        before = copies[at - 1]
+        if before[0] > 64:
+            copies[at] = (before[0] - 1, before[1] + 1)
+        else:
+            copies[at] = longest(content, places[-SEARCHED:], at)
         places.append(at)
-        if best[0] < 4:
+    cost, chosen = [0] * (end + 1), [0] * end
+    for at in range(end - 1, -1, -1):
+        cost[at], length_max = cost[at + 1] + 1, copies[at][0]
+        for length in {length_max, *range(4, min(length_max, 20) + 1)} if length_max >= 4 else ():
+            bytes_ = cost[at + length] + 3 + (length > 18) + (length - 19) // 255 * (length > 18)
+            if bytes_ <= cost[at]:
+                cost[at], chosen[at] = bytes_, length
+    packed, at, from_ = bytearray(), 0, 0
+    while at < end:
+        if chosen[at]:
+            packed += sequence(content[from_:at], at - copies[at][1], chosen[at])
+            at += chosen[at]
+            from_ = at
+        else:
             at += 1
-            continue
-        packed += sequence(content[from_:at], at - best[1], best[0])
-        for passed in range(at + 1, min(at + best[0], len(content) - 4)):
-            known.setdefault(content[passed:passed + 4], []).append(passed)
-        at += best[0]
-        from_ = at
     return bytes(packed + sequence(content[from_:], 0, 0))
 
 
