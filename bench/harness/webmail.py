@@ -12,6 +12,7 @@ import http.client
 import os
 import re
 import smtplib
+import ssl
 import subprocess
 import urllib.parse
 from statistics import median
@@ -130,11 +131,16 @@ def mails(count):
 class Browser:
     """One session; what it gets is decoded by nobody."""
 
-    def __init__(self, port):
-        self.port, self.cookies, self.fields, self.others = port, {}, {}, []
+    def __init__(self, port, host="127.0.0.1"):
+        self.host, self.port, self.cookies, self.fields, self.others = host, port, {}, {}, []
+        self.tls = {"context": ssl._create_unverified_context()} if port == 443 else None
+
+    def connect(self):
+        kind = http.client.HTTPSConnection if self.tls else http.client.HTTPConnection
+        return kind(self.host, self.port, timeout=60, **(self.tls or {}))
 
     def ask(self, method, path, form=None, **fields):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = self.connect()
         fields = {**fields, "Cookie": self.cookie(), "Host": "mail.test"}
         body = urllib.parse.urlencode(form) if form else None
         if form:
@@ -146,6 +152,12 @@ class Browser:
                 key, _, rest = value.partition("=")
                 self.cookies[key] = rest.split(";")[0]
         return reply.status, reply.read()
+
+    def place(self, path):
+        """Where a request is sent on to."""
+        connection = self.connect()
+        connection.request("GET", path, headers={"Cookie": self.cookie(), "Host": "mail.test"})
+        return connection.getresponse().getheader("Location")
 
     def get(self, path, **fields):
         status, body = self.ask("GET", path, **fields)
@@ -181,10 +193,10 @@ def start_sluice(folder, ports, count):
     return program
 
 
-def sluice_pages(port):
+def sluice_pages(port, host="127.0.0.1", name="ann"):
     """The pages by name: a session, and the requests of one view."""
-    browser = Browser(port)
-    browser.ask("POST", "/login", {"name": "ann", "password": "secret"})
+    browser = Browser(port, host)
+    browser.ask("POST", "/login", {"name": name, "password": "secret"})
     home = browser.get("/").decode()
     folder = re.search(r'href="/m/(\d+)"', home)[1]
     rows = list(dict.fromkeys(re.findall(rf'href="/m/{folder}/(\d+)"', home)))
@@ -194,7 +206,7 @@ def sluice_pages(port):
     parts = {uid: browser.get(f"/m/{folder}/{uid}").decode() for uid in (attached, large)}
     frame = re.search(r'src="([^"]*/html/[^"]*)"', parts[large])[1]
     file = re.search(r'href="([^"]*/part/[^"]*)"', parts[attached])[1]
-    return {"login page": (Browser(port), ["/login"]), "inbox": (browser, [f"/m/{folder}"]), "text, 3 kB": (browser, [f"/m/{folder}/{text}"]),
+    return {"login page": (Browser(port, host), ["/login"]), "inbox": (browser, [f"/m/{folder}"]), "text, 3 kB": (browser, [f"/m/{folder}/{text}"]),
             "HTML, 60 kB: page and frame": (browser, [f"/m/{folder}/{large}", frame]), "attachment, 100 kB": (browser, [file])}
 
 
@@ -233,16 +245,16 @@ def start_roundcube(folder, ports, count):
     return [dovecot, fpm]
 
 
-def roundcube_pages(port, connections):
+def roundcube_pages(port, connections, host="127.0.0.1"):
     """As `sluice_pages`; the first session has the others with it."""
-    pages = [roundcube_session(port) for _ in range(connections)]
+    pages = [roundcube_session(port, host) for _ in range(connections)]
     for name, (browser, _) in pages[0].items():
         browser.others = [other[name][0] for other in pages[1:]]
     return pages[0]
 
 
-def roundcube_session(port):
-    browser = Browser(port)
+def roundcube_session(port, host):
+    browser = Browser(port, host)
     token = re.search(rb'name="_token" value="([^"]+)"', browser.get("/index.php?_task=login"))[1].decode()
     status, _ = browser.ask("POST", "/index.php?_task=login", {"_token": token, "_task": "login", "_action": "login", "_user": "ann", "_pass": "secret"})
     home = browser.get("/index.php?_task=mail&_mbox=INBOX").decode()
@@ -254,7 +266,7 @@ def roundcube_session(port):
         raise Failed(f"Roundcube's inbox has {len(rows)} rows")
     show = "/index.php?_task=mail&_mbox=INBOX&_action=show&_uid="
     attached, large, text = rows[:3]
-    return {"login page": (Browser(port), ["/index.php?_task=login"]), "inbox": (browser, ["/index.php?_task=mail&_mbox=INBOX", listed]),
+    return {"login page": (Browser(port, host), ["/index.php?_task=login"]), "inbox": (browser, ["/index.php?_task=mail&_mbox=INBOX", listed]),
             "text, 3 kB": (browser, [show + text]), "HTML, 60 kB: page and frame": (browser, [show + large]),
             "attachment, 100 kB": (browser, [f"/index.php?_task=mail&_action=get&_mbox=INBOX&_uid={attached}&_part=0&_download=1"])}
 
