@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts the image under QEMU and uses it as its users do: `bare/test.py IMAGE [--kills N]`.
+"""Starts the image under QEMU and uses it as its users do: `bare/test.py IMAGE [--kills N] [--requests N] [--browser]`.
 
 Mail comes in by SMTP; a browser's requests log in, list, read, download, write with an attachment, and log out. What is wrong is refused:
 passwords, foreign recipients, forms of other sites, requests that are none. The machine is killed under load and started again: each mail
@@ -14,6 +14,7 @@ import random
 import re
 import smtplib
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -139,6 +140,16 @@ def stay(machine):
     check(machine.status()["connections"] <= 96, "connections are bounded")
 
 
+def browse(machine):
+    """A real browser, by TLS."""
+    machine.send("for the browser")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "browser.mjs")
+    command = ["node", script, f"https://127.0.0.1:{machine.secure}/", "ann@example.org", "secret", "for the browser"]
+    ended = subprocess.run(command, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    check(ended.returncode == 0, f"a browser uses it: {ended.stdout}")
+    print("in a browser: " + ", ".join(ended.stdout.splitlines()))
+
+
 FIRST = 500
 
 
@@ -203,6 +214,7 @@ def main():
     parser.add_argument("image")
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--requests", type=int, default=3_000)
+    parser.add_argument("--browser", action="store_true", help="Chromium too (browser.mjs)")
     options = parser.parse_args()
     print(f"image: {os.path.getsize(options.image)} bytes")
     with tempfile.TemporaryDirectory() as folder:
@@ -211,6 +223,8 @@ def main():
             took = machine.start()
             print(f"first answer after {took * 1000:.0f} ms, with an empty disk made a store")
             use(machine)
+            if options.browser:
+                browse(machine)
             refuse(machine)
             machine.kill()
             print(f"first answer after {machine.start() * 1000:.0f} ms")
