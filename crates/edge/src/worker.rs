@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, LocalSet};
 
@@ -39,17 +40,16 @@ use crate::web;
 
 /// Runs an event loop until the program stops and its last session has ended, and `beside` with it, which need not end.
 pub fn run(
+    event_loop: &Runtime,
     control: watch::Receiver<Control>,
     ready: mpsc::Sender<()>,
     beat: Arc<Beat>,
     beside: impl Future<Output = ()> + 'static,
 ) {
-    let event_loop =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop can start");
     let tasks = LocalSet::new();
     tasks.spawn_local(beat.go_on());
     tasks.spawn_local(beside);
-    tasks.block_on(&event_loop, serve(control, ready));
+    tasks.block_on(event_loop, serve(control, ready));
 }
 
 async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {

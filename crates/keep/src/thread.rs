@@ -137,12 +137,10 @@ impl Forest {
             _ => self.add(),
         };
         self.nodes[node].post = Some(at);
-        // What it says itself counts more than what others say of it.
+        // What it says itself counts, and not what others say of it, even where it would make a ring (section 3, (1)(B)).
         if let Some(parent) = before {
-            let old = self.nodes[node].parent.take();
-            if !self.link(parent, node) {
-                self.nodes[node].parent = old;
-            }
+            self.nodes[node].parent = None;
+            self.link(parent, node);
         }
     }
 
@@ -353,6 +351,8 @@ mod tests {
     fn rings_and_long_chains_come_to_an_end() {
         assert_eq!(threads(vec![post(1, "a@x", &["b@x"]), post(2, "b@x", &["a@x"])]), "(2 1)");
         assert_eq!(threads(vec![post(1, "a@x", &["a@x"])]), "(1)");
+        let ring = vec![post(1, "a@x", &[]), post(2, "b@x", &["a@x", "c@x"]), post(3, "c@x", &["b@x"])];
+        assert_eq!(threads(ring), "(1)(3 2)");
         let name = |at: u32| format!("{at}@x");
         let chain = (1..5_000).map(|at| post(at, &name(at), &[&name(at - 1)])).collect();
         assert!(threads(chain).ends_with(" 4999)"));

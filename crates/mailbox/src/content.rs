@@ -1,7 +1,7 @@
 //! A message being read, wherever compaction moves it meanwhile. Holds one piece of it.
 
 use keep::content::{Messages, Reader};
-use store::{Content, Error, Refused};
+use store::{Content, Error, Message, Refused, State};
 
 use crate::file::Cached;
 use crate::writer::Handle;
@@ -19,8 +19,11 @@ pub struct Body<'a> {
 impl<'a> Body<'a> {
     /// The message with this number; none if no mailbox has it any more.
     pub fn open(handle: &'a Handle, number: u64) -> Option<Body<'a>> {
-        let content = Content::new(number, &handle.message(number)?);
-        Some(Body { handle, number, content })
+        Some(Body::of(handle, number, &handle.message(number)?))
+    }
+
+    fn of(handle: &'a Handle, number: u64, message: &Message) -> Body<'a> {
+        Body { handle, number, content: Content::new(number, message) }
     }
 
     /// Its size, in bytes.
@@ -80,10 +83,50 @@ impl Messages for Handle {
     }
 }
 
+/// Messages as they stood: one that was expunged since then is read from where it was, until something else is written there.
+pub(crate) struct Standing<'a> {
+    handle: &'a Handle,
+    state: &'a State,
+}
+
+impl<'a> Standing<'a> {
+    pub fn new(handle: &'a Handle, state: &'a State) -> Standing<'a> {
+        Standing { handle, state }
+    }
+
+    fn message(&self, number: u64) -> Option<Message> {
+        self.handle.message(number).or_else(|| self.state.message(number).cloned())
+    }
+
+    /// Digest of a message, if it is in memory.
+    pub fn cached_digest(&self, number: u64) -> Option<Vec<u8>> {
+        cached(self.handle, number, &self.message(number)?)
+    }
+}
+
+impl Messages for Standing<'_> {
+    type Reader<'a>
+        = Body<'a>
+    where
+        Self: 'a;
+
+    fn reader(&self, message: u64) -> Option<Body<'_>> {
+        Some(Body::of(self.handle, message, &self.message(message)?))
+    }
+
+    fn digest(&self, message: u64) -> Result<Vec<u8>, Error> {
+        digest_of(self.handle, message, || self.message(message))
+    }
+}
+
 /// Digest of a stored message; empty if it has none.
 pub fn digest(handle: &Handle, number: u64) -> Result<Vec<u8>, Error> {
+    digest_of(handle, number, || handle.message(number))
+}
+
+fn digest_of(handle: &Handle, number: u64, found: impl Fn() -> Option<Message>) -> Result<Vec<u8>, Error> {
     for _ in 0..MOVES_MAX {
-        let message = handle.message(number).ok_or(Refused::NoSuchMessage)?;
+        let message = found().ok_or(Refused::NoSuchMessage)?;
         match store::digest(handle.device(), handle.geometry(), number, &message) {
             Err(Error::Moved) => {}
             outcome => return outcome,
@@ -94,6 +137,9 @@ pub fn digest(handle: &Handle, number: u64) -> Result<Vec<u8>, Error> {
 
 /// The same, if it is in memory.
 pub(crate) fn cached_digest(handle: &Handle, number: u64) -> Option<Vec<u8>> {
-    let message = handle.message(number)?;
-    store::digest(&Cached(handle.device()), handle.geometry(), number, &message).ok()
+    cached(handle, number, &handle.message(number)?)
+}
+
+fn cached(handle: &Handle, number: u64, message: &Message) -> Option<Vec<u8>> {
+    store::digest(&Cached(handle.device()), handle.geometry(), number, message).ok()
 }

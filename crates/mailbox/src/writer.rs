@@ -378,9 +378,13 @@ fn append_to(volume: &mut Volume<File>, append: Option<Append>, piece: &[u8]) ->
 
 #[cfg(test)]
 mod tests {
-    use store::{Arrival, Format, Options, Quota, SpecialUse, Uids};
+    use keep::content::{Messages, Reader};
+    use keep::digest::Text;
+    use keep::fetch;
+    use store::{Arrival, Format, Options, Quota, Refused, SpecialUse, Uids};
 
     use super::*;
+    use crate::content::Standing;
 
     fn started() -> (tempfile::TempDir, Writer, Handle) {
         let folder = tempfile::tempdir().unwrap();
@@ -461,6 +465,35 @@ mod tests {
         assert_eq!(handle.transact(late).await, Err(Error::Failed));
         assert_eq!(handle.state().mailbox(inbox).unwrap().entries.len(), 2);
         drop((begun, handle));
+        assert_eq!(writer.join(), Ok(()));
+    }
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_reply_goes_on_with_what_is_expunged_meanwhile() {
+        let (_folder, writer, handle) = started();
+        let inbox = inbox(&handle).await;
+        assert_eq!(deliver(&handle, inbox).await, Ok(1));
+        let state = handle.state();
+        let number = state.mailbox(inbox).unwrap().entry(1).unwrap().message.get();
+        let expunge = move |transaction: &mut Transaction<'_, File>| transaction.expunge(inbox, &Uids::all()).map(drop);
+        handle.transact(expunge).await.unwrap();
+        assert!(handle.reader(number).is_none(), "for those who ask now it is gone");
+        let standing = Standing::new(&handle, &state);
+        let (mut content, mut reader) = (Vec::new(), standing.reader(number).unwrap());
+        let mut message = fetch::Message::new(&standing, &state, number);
+        while (content.len() as u64) < message.size() {
+            content.extend_from_slice(reader.piece(content.len() as u64).unwrap());
+        }
+        assert!(content == [b'x'; 200_000]);
+        assert!(message.text(Text::Envelope).is_ok());
+        // Where it was there are others, in the end.
+        for _ in 0..100 {
+            deliver(&handle, inbox).await.unwrap();
+            handle.transact(expunge).await.unwrap();
+        }
+        let mut reader = standing.reader(number).unwrap();
+        assert_eq!(reader.piece(0), Err(Error::Refused(Refused::NoSuchMessage)));
+        drop((reader, message));
+        drop(handle);
         assert_eq!(writer.join(), Ok(()));
     }
 }

@@ -13,13 +13,13 @@ use proto::imap::acl::Rights;
 use proto::imap::items::FetchItem;
 use proto::imap::url::Url;
 use proto::imap::{Item, Part, Section, response};
-use store::{Change, Entry, Flags, Mailbox, State, Uids};
+use store::{Change, Entry, Error, Flags, Mailbox, Refused, State, Uids};
 use text::date;
 use tokio::task::{block_in_place, yield_now};
 
 use super::render::{self, flags_of};
 use super::{Done, REPLY_BYTES, Refusal, Session, done, no};
-use crate::content::cached_digest;
+use crate::content::Standing;
 use crate::labour::{Slice, turn};
 use crate::site::Site;
 use crate::turns::{Turn, Turns};
@@ -34,7 +34,7 @@ const SMALL_BYTES: usize = 16 << 10;
 
 /// A message that is told.
 struct Message<'a> {
-    content: fetch::Message<'a, Handle>,
+    content: fetch::Message<'a, Standing<'a>>,
     state: &'a State,
     mailbox: &'a Mailbox,
     uid: u32,
@@ -45,6 +45,8 @@ struct Message<'a> {
 /// How much of a message was told.
 enum Told {
     Whole,
+    /// It was expunged meanwhile, and something else stands in its place.
+    Gone,
     Broken,
     UnknownCoding,
 }
@@ -154,6 +156,7 @@ impl<S: Stream> Session<'_, S> {
         }
         let state = self.site.store.state();
         let Some(mailbox) = state.mailbox(number) else { return Err(no("[NONEXISTENT] The mailbox is gone")) };
+        let messages = Standing::new(&self.site.store, &state);
         let (mut is_gone, mut is_broken, mut is_unknown) = (false, false, false);
         let mut working = None;
         for uid in uids {
@@ -167,11 +170,12 @@ impl<S: Stream> Session<'_, S> {
             }
             let Some(view) = &self.selected else { break };
             let Some(number) = view.number_of(uid) else { continue };
-            let (store, is_recent) = (&self.site.store, render::is_recent(view, uid, self.enabled));
-            let content = fetch::Message::new(store, &state, entry.message.get());
+            let is_recent = render::is_recent(view, uid, self.enabled);
+            let content = fetch::Message::new(&messages, &state, entry.message.get());
             let mut message = Message { content, state: &state, mailbox, uid, is_recent, entry };
             match self.tell_message(number, &mut message, items, &mut working).await? {
                 Told::Whole => {}
+                Told::Gone => is_gone = true,
                 Told::Broken => is_broken = true,
                 Told::UnknownCoding => is_unknown = true,
             }
@@ -219,6 +223,10 @@ impl<S: Stream> Session<'_, S> {
                     Ok(value) => value,
                     Err(Unread::UnknownCoding) => {
                         told = Told::UnknownCoding;
+                        continue;
+                    }
+                    Err(Unread::Gone | Unread::Store(Error::Moved | Error::Refused(Refused::NoSuchMessage))) => {
+                        told = Told::Gone;
                         continue;
                     }
                     Err(error) => {
@@ -350,7 +358,7 @@ impl Message<'_> {
     /// The effort that an item takes: one of the digest is copied if that is in memory.
     fn effort(&mut self, item: &FetchItem) -> Effort {
         match Effort::of(item) {
-            Effort::Copy if !self.content.has_digest(cached_digest) => Effort::Parse,
+            Effort::Copy if !self.content.has_digest(Standing::cached_digest) => Effort::Parse,
             Effort::Copy if self.content.digest_bytes() <= SMALL_BYTES => Effort::No,
             effort => effort,
         }

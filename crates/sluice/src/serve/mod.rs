@@ -25,6 +25,7 @@ pub mod watcher;
 mod web;
 
 use std::future::Future;
+use std::io;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use edge::porch::control::Control;
 use edge::porch::runtime::Runtime;
 use edge::worker;
 use reload::{Anew, Reload};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use site::Site;
 use time::format_description::well_known::Rfc3339;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -56,6 +58,9 @@ const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 /// Account made when there is no configuration.
 const NEWCOMER: &str = "me@example.org";
 
+/// Descriptors below which there is a warning: a session takes about three.
+const DESCRIPTORS_MIN: u64 = 1_024;
+
 /// Signals that follow so soon upon the first are its echo.
 const ECHO: Duration = Duration::from_millis(300);
 
@@ -70,6 +75,10 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
 
 fn serve(args: &Serve) -> Result<ExitCode, Failure> {
     let site = Arc::new(Site::load(args, None)?);
+    let descriptors = descriptors();
+    if descriptors < DESCRIPTORS_MIN {
+        tracing::warn!(descriptors, "few sessions fit the limit of open files (ulimit -n)");
+    }
     listening::forget_inherited();
     hand_up(&site);
     site.begin();
@@ -83,13 +92,16 @@ fn serve(args: &Serve) -> Result<ExitCode, Failure> {
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
             let bell = site.bells().bell(index);
+            let event_loop = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let work = move || {
+                let _fails_whole = FailsWhole;
                 let beside = async { _ = tokio::join!(bell::listen(bell), thrift::go_on()) };
-                worker::run(watched, ready, beat, beside);
+                worker::run(&event_loop, watched, ready, beat, beside);
             };
             std::thread::Builder::new().name(format!("edge-{index}")).spawn(work)
         })
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, _>>()
+        .map_err(|error: io::Error| format!("an event loop cannot start: {error}"))?;
     drop((watched, ready));
     systemd::watch(beats);
 
@@ -108,6 +120,26 @@ fn serve(args: &Serve) -> Result<ExitCode, Failure> {
     store.iter().for_each(|store| store.finish());
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets this process have as many descriptors as it may, and returns how many that are.
+fn descriptors() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Ends the process with an event loop that panics: half of its connections would never be answered, and whoever
+/// supervises it starts it again.
+struct FailsWhole;
+
+impl Drop for FailsWhole {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("an event loop failed, and the process ends");
+            std::process::exit(1);
+        }
+    }
 }
 
 /// Waits for signals until one ends the program.

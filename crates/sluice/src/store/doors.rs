@@ -51,7 +51,7 @@ const STRANGERS_PART: usize = 8;
 
 /// Bounds of a client and of the network around it, for those that have not logged in: as many sessions, and within a minute as many
 /// new ones.
-const OF_A_CLIENT: (u32, u32) = (50, 100);
+const OF_A_CLIENT: (u32, u32) = (50, 1_000);
 const OF_A_NETWORK: (u32, u32) = (200, 0);
 
 /// Clients that are remembered for that.
