@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Client, ClientEvent, Fields, Request, Response, Server, ServerEvent, Target};
+use super::{Client, ClientEvent, Fields, Part, Request, Response, Server, ServerEvent, Target};
 
 /// Fuzz body: a client that sends anything, cut anyhow, and ends. The first byte chooses the cut.
 pub fn fuzz_server(data: &[u8]) {
@@ -13,6 +13,8 @@ pub fn fuzz_server(data: &[u8]) {
     let (requests, content, _) = whole;
     if let [Event::Request(first), ..] = &requests[..] {
         rewrite(first, &content);
+        let bytes = Part::of(first).and_then(|part| part.bytes(1_000)).unwrap_or(0..1);
+        assert!(bytes.start < bytes.end && bytes.end <= 1_000, "a part lies within the whole");
     }
 }
 
