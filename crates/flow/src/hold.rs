@@ -13,6 +13,9 @@
 //! [heard](Hold::hear); what is [sendable](Hold::sendable) is taken by [`redacted`](Hold::redacted) and
 //! [`forget`](Hold::forget). It does no I/O: the owner moves the bytes.
 //!
+//! A part of an object may be all that goes on ([`Hold::narrow`]): the rest is inspected and counted, and the tail of the part waits for the
+//! verdict on the whole.
+//!
 //! The law: however the content is cut, and however it is taken, the bytes that come out are the same, as long as each
 //! [`Out::Blank`] is heard before the bytes that it marks are taken.
 //!
@@ -63,6 +66,8 @@ pub struct Hold<P: Blocks> {
     received: u64,
     /// The offset of the first byte held.
     sent: u64,
+    /// The bytes that go on.
+    part: Range<u64>,
     cleared: u64,
     /// The last two bytes that were sent, before they were overwritten.
     before: [u8; 2],
@@ -110,6 +115,7 @@ impl<P: Blocks> Hold<P> {
             queue: Queue::new(pool),
             received: 0,
             sent: 0,
+            part: 0..u64::MAX,
             cleared: 0,
             before: *b"\r\n",
             marks: Vec::new(),
@@ -149,6 +155,24 @@ impl<P: Blocks> Hold<P> {
         if self.has_room(count) { count } else { Self::PIECE_BYTES }
     }
 
+    /// Nothing but these bytes of the object goes on. To be called before any has gone on, while all that has come is here.
+    pub fn narrow(&mut self, part: Range<u64>) {
+        while self.sent < part.start && self.queue.len() > 0 {
+            let before = usize::try_from(part.start - self.sent).unwrap_or(usize::MAX);
+            let count = self.queue.front(before).len();
+            self.forget(count);
+        }
+        self.sent = part.start;
+        self.part = part;
+    }
+
+    /// Which of the next `count` bytes go on, if anything does.
+    fn within_part(&self, count: usize) -> Range<usize> {
+        let at = |offset: u64| usize::try_from(offset.saturating_sub(self.received)).unwrap_or(usize::MAX).min(count);
+        let end = at(self.part.end);
+        at(self.part.start).min(end)..end
+    }
+
     /// Whether `count` more bytes may be held; sets the memory apart. In the states that hold nothing they always may.
     pub fn has_room(&mut self, count: usize) -> bool {
         let window_bytes = match self.state {
@@ -156,6 +180,7 @@ impl<P: Blocks> Hold<P> {
             State::Holding => self.terms.window_bytes,
             State::Streaming => self.terms.window_bytes.max(Self::STREAMING_BYTES),
         };
+        let count = self.within_part(count).len();
         if self.queue.blocks_with(count) > Self::OWN_BLOCKS && self.queue.len() + count > window_bytes {
             return false;
         }
@@ -164,10 +189,10 @@ impl<P: Blocks> Hold<P> {
 
     /// Takes the next bytes. They are to be inspected, unless it is [`State::Draining`].
     pub fn push(&mut self, bytes: &[u8]) {
-        self.received += bytes.len() as u64;
         if matches!(self.state, State::Holding | State::Streaming) {
-            self.queue.push(bytes);
+            self.queue.push(&bytes[self.within_part(bytes.len())]);
         }
+        self.received += bytes.len() as u64;
     }
 
     /// The window is used up, or nothing speaks for waiting: what is cleared goes on.
@@ -247,7 +272,7 @@ impl<P: Blocks> Hold<P> {
 
     /// Remembers a part that is to be overwritten when it is sent.
     fn mark(&mut self, blank: Blank) {
-        let acts = !(blank.late && blank.part < self.sent);
+        let acts = !(blank.late && self.sent > self.part.start && blank.part < self.sent);
         self.late |= !acts;
         match self.marks.iter_mut().find(|mark| mark.blank.part == blank.part) {
             Some(mark) => {
@@ -302,8 +327,9 @@ impl<P: Blocks> Hold<P> {
 
     /// The bytes that may be sent: all of what is cleared, but the tail as long as there is no verdict.
     pub fn sendable(&self, has_verdict: bool) -> usize {
+        let left = usize::try_from(self.part.end.saturating_sub(self.sent)).unwrap_or(usize::MAX);
         match self.state {
-            _ if has_verdict => self.queue.len(),
+            _ if has_verdict => self.queue.len().min(left),
             State::Streaming => {
                 let cleared = usize::try_from(self.cleared.saturating_sub(self.sent)).unwrap_or(usize::MAX);
                 self.queue.len().saturating_sub(Self::TAIL_BYTES).min(cleared)
@@ -539,6 +565,91 @@ mod tests {
         hold.hear(&Out::Blank(Blank { part: 26, end: 32, coding: Coding::Base64, late: false }));
         assert_eq!(hold.redacted(usize::MAX), b"a: 1\r\n", "no further than the next cut");
         assert_eq!(forget_all(&mut hold), b"a: 1\r\nb: 3\r\n\r\nAAAA\r\n");
+    }
+
+    #[test]
+    fn the_tail_of_a_part_waits_for_the_verdict_on_the_whole() {
+        let tail = Hold::<Pool>::TAIL_BYTES;
+        let mut hold = hold(1 << 20, 64 << 10);
+        hold.narrow(10_000..110_000);
+        hold.push(&[0; 10_000]);
+        assert_eq!((hold.held(), hold.received()), (0, 10_000));
+        hold.push(&[1; 50_000]);
+        assert!(!hold.has_room(50_000));
+        hold.stream();
+        hold.push(&[1; 60_000]);
+        hold.hear(&Out::Cleared(120_000));
+        assert_eq!(hold.sendable(false), 100_000 - tail);
+        let mut left = hold.sendable(false);
+        while left > 0 {
+            let count = hold.front(left).len();
+            hold.forget(count);
+            left -= count;
+        }
+        for _ in 0..100 {
+            assert!(hold.has_room(100_000), "it is not held");
+            hold.push(&[2; 100_000]);
+            hold.hear(&Out::Cleared(hold.received()));
+            assert_eq!((hold.sendable(false), hold.held()), (0, tail));
+        }
+        assert_eq!(hold.sendable(true), tail);
+        assert!(forget_all(&mut hold).iter().all(|&byte| byte == 1));
+    }
+
+    #[test]
+    fn what_lies_before_a_part_was_not_sent() {
+        let blank = Blank { part: 2, end: 8, coding: Coding::Identity, late: true };
+        let mut hold = hold(1 << 20, 256 << 10);
+        hold.narrow(4..6);
+        hold.push(b"abcdefgh");
+        hold.hear(&Out::Blank(blank));
+        assert!(!hold.is_late());
+        hold.forget(1);
+        hold.hear(&Out::Blank(blank));
+        assert!(hold.is_late());
+    }
+
+    proptest! {
+        /// The bytes of a part are those of the whole, whenever it is known which they are.
+        #[test]
+        fn a_part_is_of_the_whole(
+            content in prop::collection::vec(any::<u8>(), 1..30_000),
+            ins in prop::collection::vec(1_usize..9_000, 1..8),
+            (start, end) in (0_usize..30_000, 0_usize..40_000),
+            is_known in any::<bool>(),
+            streams in any::<bool>(),
+        ) {
+            let (start, end) = (start.min(content.len()), end.max(start).min(content.len()));
+            let part = start as u64..end as u64;
+            let mut hold = hold(1 << 20, 1 << 20);
+            if is_known {
+                hold.narrow(part.clone());
+                if streams {
+                    hold.stream();
+                }
+            }
+            let (mut rest, mut all) = (&content[..], Vec::new());
+            for count in ins.iter().cycle() {
+                let (now, later) = rest.split_at((*count).min(rest.len()));
+                hold.push(now);
+                hold.hear(&Out::Cleared(hold.received()));
+                rest = later;
+                if rest.is_empty() && !is_known {
+                    hold.narrow(part.clone());
+                }
+                let mut left = hold.sendable(rest.is_empty());
+                while left > 0 {
+                    let piece = hold.front(left).to_vec();
+                    hold.forget(piece.len());
+                    left -= piece.len();
+                    all.extend(piece);
+                }
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            prop_assert!(all == content[start..end]);
+        }
     }
 
     proptest! {
