@@ -70,6 +70,10 @@ pub fn request_to(request: &Request) -> Option<http::Request<()>> {
     kept.remove("host");
     kept.remove("content-length");
     *made.headers_mut() = fields(&kept)?;
+    if request.fields.lists("te", "trailers") {
+        // No other value has a meaning in HTTP/2 (section 8.2.2).
+        made.headers_mut().insert("te", HeaderValue::from_static("trailers"));
+    }
     if let Framing::Length(length) = request.framing {
         made.headers_mut().insert("content-length", HeaderValue::from(length));
     }
@@ -203,7 +207,9 @@ mod tests {
     fn a_request_for_a_server_has_its_authority_and_no_field_of_a_connection() {
         let mut old = Request::new("POST", Target::Origin(b"/a?b=|\xc3\xa9".to_vec()));
         old.framing = Framing::Length(3);
-        for (name, value) in [("Host", "o.test:81"), ("TE", "trailers"), ("X-Own", "1"), ("Via", "1.1 proxy.test")] {
+        for (name, value) in
+            [("Host", "o.test:81"), ("TE", "trailers, gzip"), ("X-Own", "1"), ("Via", "1.1 proxy.test")]
+        {
             old.fields.push(name, value.as_bytes());
         }
         let made = request_to(&old).unwrap();
@@ -211,7 +217,10 @@ mod tests {
         assert_eq!((made.uri().scheme_str(), made.uri().path_and_query().unwrap().as_str().len()), (Some("https"), 8));
         let mut names: Vec<_> = made.headers().iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
-        assert_eq!(names, ["content-length", "via", "x-own"]);
+        assert_eq!(names, ["content-length", "te", "via", "x-own"]);
+        assert_eq!(made.headers()["te"], "trailers");
+        old.fields.set("TE", b"gzip");
+        assert!(!request_to(&old).unwrap().headers().contains_key("te"));
         assert!(request_to(&Request::new("OPTIONS", Target::Asterisk)).is_none(), "no path");
         old.target = Target::Origin(b"/<".to_vec());
         assert!(request_to(&old).is_none(), "the library has no such path");

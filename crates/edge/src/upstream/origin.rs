@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use proto::http::{Client, ClientEvent, Limits};
+use proto::http::{Client, ClientEvent, Limits, Request};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -24,6 +24,8 @@ pub struct Origin {
     pub address: SocketAddr,
     /// It may end before it answers: it has had a request before, or is a stream among others.
     pub is_reused: bool,
+    /// It speaks HTTP/2.
+    pub is_http_2: bool,
     /// It may have requests of other clients: who is there has been proved.
     pub is_proved: bool,
     /// The task at the other end, where that is within the program.
@@ -46,9 +48,21 @@ impl Origin {
             client: Client::new(Limits::default()),
             address,
             is_reused: false,
+            is_http_2: false,
             is_proved: true,
             behind: None,
         }
+    }
+
+    /// Writes the head of a request. `TE` goes to servers of HTTP/2 alone: in HTTP/1.1 it is a field of one connection.
+    pub fn request(&mut self, request: &Request) {
+        if self.is_http_2 || request.fields.get("te").is_none() {
+            self.client.request(request);
+            return;
+        }
+        let mut request = request.clone();
+        request.fields.remove("te");
+        self.client.request(&request);
     }
 
     /// Sends what is to be sent.
@@ -105,6 +119,26 @@ impl Origin {
                 ClientEvent::Refused(refusal) => return Err(Failure::Malformed(refusal)),
                 event => return Ok((taken, event)),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::http::Target;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn te_goes_to_servers_of_http_2_alone() {
+        for is_http_2 in [false, true] {
+            let (ours, _theirs) = Stream::within(1 << 10);
+            let mut origin = Origin { is_http_2, ..Origin::new(ours, ([127, 0, 0, 1], 443).into()) };
+            let mut request = Request::new("GET", Target::Origin(b"/".to_vec()));
+            request.fields.push("TE", b"trailers");
+            origin.request(&request);
+            let has_it = origin.client.outbox().windows(12).any(|part| part == b"TE: trailers");
+            assert_eq!(has_it, is_http_2);
         }
     }
 }

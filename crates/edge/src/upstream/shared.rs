@@ -107,7 +107,7 @@ impl Shared {
             drop(open);
         });
         // The connection may end while the request is on its way.
-        Origin { is_reused: true, ..Origin::new(ours, self.address) }
+        Origin { is_reused: true, is_http_2: true, ..Origin::new(ours, self.address) }
     }
 }
 

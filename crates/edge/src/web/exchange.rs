@@ -69,7 +69,7 @@ impl Session {
         let mut origin = self.lease(order).await?;
         let mut tries_left = AGAIN_MAX;
         loop {
-            origin.client.request(&order.request);
+            origin.request(&order.request);
             origin.client.end(&Fields::default());
             let response = match origin.send().await {
                 Ok(()) => self.response(order, &mut origin).await,

@@ -23,6 +23,10 @@ pub struct Manner<'a> {
 pub fn for_origin(request: &Request, manner: &Manner<'_>) -> Request {
     let mut fields = request.fields.clone();
     fields.remove_hop_by_hop();
+    if request.fields.lists("te", "trailers") {
+        // Trailers pass, and servers of gRPC refuse clients that do not ask for them.
+        fields.push("TE", b"trailers");
+    }
     fields.remove("expect");
     if let Some(authority) = request.authority() {
         fields.set("Host", authority);
@@ -232,6 +236,8 @@ mod tests {
         );
         assert_eq!(told, "Via: 1.0 a.test\nHost: o.test:81\nAccept-Encoding: gzip;q=0.5, BR\nVia: 1.1 proxy.test\n");
         assert!(forwarded(&[("Accept-Encoding", "sdch")], None).contains("Accept-Encoding: identity\n"));
+        assert_eq!(forwarded(&[("TE", "gzip;q=0.5")], None), "Host: o.test:81\nVia: 1.1 proxy.test\n");
+        assert!(forwarded(&[("Connection", "TE"), ("TE", "gzip, Trailers")], None).contains("TE: trailers\n"));
         assert!(forwarded(&[("Content-Encoding", ",x-gzip , identity")], None).contains("Content-Encoding: gzip\n"));
     }
 

@@ -120,7 +120,7 @@ impl Session {
     ) -> Result<bool, Failure> {
         if origin.is_none() {
             let mut reached = self.lease(order).await?;
-            reached.client.request(&order.request);
+            reached.request(&order.request);
             *origin = Some(reached);
             subject.has_begun = true;
         }

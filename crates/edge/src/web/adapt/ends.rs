@@ -138,7 +138,7 @@ impl Ends {
 
     /// Begins the request to the origin.
     pub fn begin_request(&mut self, request: &Request) -> Result<(), Failure> {
-        self.origin()?.client.request(request);
+        self.origin()?.request(request);
         Ok(())
     }
 

@@ -426,6 +426,9 @@ fn changed_request(mut request: Request, has_body: bool, before: &Request, url: 
         other => other.clone(),
     };
     request.fields.remove_hop_by_hop();
+    if let Some(te) = before.fields.get("te") {
+        request.fields.push("TE", te);
+    }
     request.fields.set("Host", before.fields.get("host").unwrap_or_default());
     // The login at a proxy ahead, which the service is not told.
     if let Some(login) = before.fields.get("proxy-authorization") {

@@ -97,6 +97,8 @@ impl Session {
         });
         Origin {
             is_reused,
+            // The connection behind the services leaves out what is not for it.
+            is_http_2: true,
             is_proved: false,
             behind: Some(Behind { failure, _alive: alive }),
             ..Origin::new(ours, address)

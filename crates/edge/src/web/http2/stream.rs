@@ -9,7 +9,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::Request;
-use proto::http::{Client, ClientEvent, Limits, Response};
+use proto::http::{Client, ClientEvent, Framing, Limits, Response};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::net::http2::{self, PIPE_BYTES, malformed};
@@ -83,6 +83,7 @@ async fn download(
 ) -> io::Result<()> {
     let mut input = Vec::with_capacity(PIPE_BYTES);
     let mut answer: Option<SendStream<Bytes>> = None;
+    let mut is_over = false;
     loop {
         let (taken, mut event) = client.borrow_mut().step(&input);
         if taken == 0 && event == ClientEvent::Idle {
@@ -101,11 +102,15 @@ async fn download(
                 let made = http2::response_to(&interim).ok_or_else(malformed)?;
                 respond.send_informational(made).map_err(io::Error::other)?;
             }
-            ClientEvent::Response(response) => answer = Some(begin(respond, &response)?),
+            ClientEvent::Response(response) => {
+                is_over = matches!(response.framing, Framing::Empty | Framing::Length(0));
+                answer = Some(begin(respond, &response, is_over)?);
+            }
             ClientEvent::Content => {
                 let answer = answer.as_mut().ok_or_else(malformed)?;
                 http2::content(answer, Bytes::copy_from_slice(&input[..taken])).await?;
             }
+            ClientEvent::End(_) if is_over => return Ok(()),
             ClientEvent::End(trailer) => return http2::end(answer.as_mut().ok_or_else(malformed)?, &trailer),
             ClientEvent::Refused(_) | ClientEvent::Tunnel | ClientEvent::Closed => return Err(malformed()),
         }
@@ -113,9 +118,10 @@ async fn download(
     }
 }
 
-fn begin(respond: &mut SendResponse<Bytes>, response: &Response) -> io::Result<SendStream<Bytes>> {
+/// Begins the response. One that `is_over` ends with its head: clients of gRPC read a status there then, as in a trailer.
+fn begin(respond: &mut SendResponse<Bytes>, response: &Response, is_over: bool) -> io::Result<SendStream<Bytes>> {
     let made = http2::response_to(response).ok_or_else(malformed)?;
-    respond.send_response(made, false).map_err(io::Error::other)
+    respond.send_response(made, is_over).map_err(io::Error::other)
 }
 
 /// Resolves when the client has given the stream up.
@@ -125,4 +131,44 @@ async fn given_up(respond: &mut SendResponse<Bytes>, answer: Option<&mut SendStr
         None => poll_fn(|context| respond.poll_reset(context)).await,
     };
     drop(outcome);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_response_without_a_body_ends_with_its_head() {
+        for (said, is_over) in
+            [("Content-Length: 0\r\nGrpc-Status: 5\r\n\r\n", true), ("Content-Length: 1\r\n\r\nx", false)]
+        {
+            let said = format!("HTTP/1.1 200 OK\r\n{said}");
+            let (ours, theirs) = Stream::within(PIPE_BYTES);
+            let serve = async {
+                let mut connection = h2::server::Builder::new().handshake::<_, Bytes>(ours).await.unwrap();
+                let (_request, mut respond) = connection.accept().await.unwrap().unwrap();
+                let client = RefCell::new(Client::default());
+                let target = proto::http::Target::Origin(b"/".to_vec());
+                client.borrow_mut().request(&proto::http::Request::new("GET", target));
+                client.borrow_mut().end(&proto::http::Fields::default());
+                let drive = async { while connection.accept().await.is_some() {} };
+                let (outcome, ()) = tokio::join!(download(&client, said.as_bytes(), &mut respond), drive);
+                outcome.unwrap();
+            };
+            let ask = async {
+                let (sender, connection) = h2::client::handshake(theirs).await.unwrap();
+                let ask = async {
+                    let request = Request::get("https://o.test/").body(()).unwrap();
+                    let (response, _) = sender.ready().await.unwrap().send_request(request, true).unwrap();
+                    response.await.unwrap().into_body().is_end_stream()
+                };
+                tokio::select! {
+                    is_end = ask => is_end,
+                    outcome = connection => panic!("{outcome:?}"),
+                }
+            };
+            let (_, is_end) = tokio::join!(serve, ask);
+            assert_eq!(is_end, is_over, "{said}");
+        }
+    }
 }
