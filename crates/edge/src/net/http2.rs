@@ -86,6 +86,8 @@ pub fn response_from(parts: &response::Parts, is_over: bool) -> Option<Response>
     let length = lengths.next().map(|length| length.to_str().ok()?.parse().ok());
     let framing = match length {
         _ if lengths.next().is_some() => return None,
+        // In HTTP/1.1, no trailer follows a body with a length.
+        Some(Some(_)) if !is_over && parts.headers.contains_key("trailer") => Framing::Chunked,
         Some(length) => Framing::Length(length?),
         None if is_over => Framing::Empty,
         None => Framing::Chunked,
@@ -238,6 +240,9 @@ mod tests {
         let made = response_from(&parts(&[("etag", "\"1\""), ("content-length", "3")]), false).unwrap();
         assert_eq!((made.framing, made.fields.len()), (Framing::Length(3), 1));
         assert_eq!(response_from(&parts(&[]), false).unwrap().framing, Framing::Chunked);
+        let announced = [("content-length", "3"), ("trailer", "x-sum")];
+        assert_eq!(response_from(&parts(&announced), false).unwrap().framing, Framing::Chunked);
+        assert_eq!(response_from(&parts(&announced), true).unwrap().framing, Framing::Length(3));
         assert_eq!(response_from(&parts(&[]), true).unwrap().framing, Framing::Empty);
         assert!(response_from(&parts(&[("content-length", "3"), ("content-length", "3")]), false).is_none());
     }

@@ -22,13 +22,12 @@ struct Span {
 }
 
 /// Fields that speak of this connection alone and are never forwarded (RFC 9110, section 7.6.1), with the old
-/// `Proxy-Connection` and `Keep-Alive`.
-const HOP_BY_HOP: [&str; 9] = [
+/// `Proxy-Connection` and `Keep-Alive`. `Trailer` names fields that go on (section 6.6.2).
+const HOP_BY_HOP: [&str; 8] = [
     "connection",
     "keep-alive",
     "proxy-connection",
     "te",
-    "trailer",
     "transfer-encoding",
     "upgrade",
     "proxy-authenticate",
@@ -228,11 +227,12 @@ mod tests {
             ("X-Other", "2"),
             ("Content-Length", "3"),
             ("TE", "trailers"),
+            ("Trailer", "X-Sum"),
         ] {
             assert!(fields.push(name, value.as_bytes()));
         }
         fields.remove_hop_by_hop();
-        assert_eq!(fields.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["X-Other", "Content-Length"]);
+        assert_eq!(fields.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["X-Other", "Content-Length", "Trailer"]);
     }
 
     #[test]

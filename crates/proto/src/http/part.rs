@@ -84,6 +84,8 @@ impl Part {
             return None;
         };
         let names: Vec<String> = response.fields.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+        // What has a length has no trailer.
+        response.fields.remove("trailer");
         let is_digest = |name: &&String| DIGESTS.contains(&name.as_str()) || name.starts_with(DIGESTS_S3);
         names.iter().filter(is_digest).for_each(|name| response.fields.remove(name));
         let last = range.end.saturating_sub(1);
