@@ -343,6 +343,7 @@ fn a_tunnel_goes_to_the_host_and_what_its_handshake_names_is_known() {
         assert_eq!(tunnel(b"SSH-2.0-x\r\n") == b"SSH-2.0-x\r\n", passes, "{how}");
         let log = gateway.wait_for_log("server_name=\"other.test\"");
         assert!(log.contains("mismatch=true") && log.contains("mismatch=false"), "{log}");
+        assert_eq!(log.contains("reason=\"the TLS handshake has another name\""), !passes, "{log}");
     }
 }
 

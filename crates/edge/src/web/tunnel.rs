@@ -162,7 +162,8 @@ impl Session {
         let is_refused = is_other && self.settings.mismatched_names == MismatchedNames::Refuse;
         if let Some(opener) = self.opener().filter(|opener| !is_refused && self.opens(opener, &way, is_other)) {
             let Hello::Client { server_name, .. } = &hello else {
-                self.line(&way, hello).write("refuse", 0, Instant::now());
+                let reason = Some(refusal(&hello));
+                self.line(&way, hello).write("refuse", reason, 0, Instant::now());
                 return Ok(None);
             };
             let host = server_name.clone().unwrap_or_else(|| way.destination.host.clone());
@@ -176,7 +177,11 @@ impl Session {
         }
         let began = Instant::now();
         let server = reached.ok().filter(|_| !is_refused);
-        let action = if server.is_some() { "pass" } else { "refuse" };
+        let (action, reason) = match &server {
+            Some(_) => ("pass", None),
+            None if is_refused => ("refuse", Some(refusal(&hello))),
+            None => ("refuse", Some("the server cannot be reached")),
+        };
         let (runtime, line) = (self.shared.runtime.borrow().clone(), self.line(&way, hello));
         let bytes = match server {
             Some((server, address)) => {
@@ -187,7 +192,7 @@ impl Session {
         };
         runtime.metrics.http_tunnels_total.add(1);
         runtime.metrics.http_tunnel_bytes_total.add(bytes);
-        line.write(action, bytes, began);
+        line.write(action, reason, bytes, began);
         Ok(None)
     }
 
@@ -271,7 +276,7 @@ struct Line {
 }
 
 impl Line {
-    fn write(&self, action: &str, bytes: u64, began: Instant) {
+    fn write(&self, action: &str, reason: Option<&str>, bytes: u64, began: Instant) {
         let (server_name, is_encrypted) = match &self.hello {
             Hello::Client { server_name, is_encrypted } => {
                 (server_name.as_deref().map(trace::printable), *is_encrypted)
@@ -291,9 +296,20 @@ impl Line {
             mismatch = self.is_other,
             bytes,
             action,
+            reason,
             ms = began.elapsed().as_millis() as u64,
             "tunnel"
         );
+    }
+}
+
+/// Why a tunnel is refused whose client begins so.
+const fn refusal(hello: &Hello) -> &'static str {
+    match hello {
+        Hello::Incomplete => "no TLS handshake has come",
+        Hello::Other => "it does not begin with a TLS handshake",
+        Hello::Client { server_name: None, .. } => "the TLS handshake has no name",
+        Hello::Client { .. } => "the TLS handshake has another name",
     }
 }
 
@@ -328,5 +344,23 @@ async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin,
         to.write_all(&piece[..count]).await?;
         to.flush().await?;
         moved.bytes.set(moved.bytes.get().saturating_add(count as u64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_tunnel_has_a_reason() {
+        let named = |name: Option<&str>| Hello::Client { server_name: name.map(Into::into), is_encrypted: false };
+        for (hello, reason) in [
+            (Hello::Other, "it does not begin with a TLS handshake"),
+            (Hello::Incomplete, "no TLS handshake has come"),
+            (named(None), "the TLS handshake has no name"),
+            (named(Some("b.test")), "the TLS handshake has another name"),
+        ] {
+            assert_eq!(refusal(&hello), reason);
+        }
     }
 }
