@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use crate::harness::nginx::Nginx;
 use crate::harness::tls::Certificate;
@@ -56,8 +57,9 @@ fn a_request_goes_on_in_one_form_and_connections_are_kept() {
         &origin.url("/a?b=1"),
         "Proxy-Connection: keep-alive\r\nRange: bytes=3-\r\nAccept-Encoding: gzip, sdch\r\n",
     ));
-    assert_eq!((answer.status(), &answer.body[..]), ("200", &b"hello"[..]));
-    assert_eq!(answer.head, "HTTP/1.1 200 OK\nVia: 1.1 proxy.test\nContent-Length: 5\n");
+    assert_eq!(answer.text(), "lo");
+    let head = "HTTP/1.1 206 Partial Content\nAccept-Ranges: bytes\nVia: 1.1 proxy.test\nContent-Range: bytes 3-4/5\nContent-Length: 2\n";
+    assert_eq!(answer.head, head);
     let expected = format!(
         "GET /a?b=1 HTTP/1.1\r\nHost: {}\r\nAccept-Encoding: gzip\r\nVia: 1.1 proxy.test\r\n\r\n",
         origin.address
@@ -126,6 +128,109 @@ fn what_is_found_in_a_small_response_becomes_a_page_and_a_large_one_is_cut() {
     wire.send(format!("GET {} HTTP/1.0\r\n\r\n", origin.url("/large?2")).as_bytes());
     let log = gateway.wait_for_log("action=\"cut\"");
     assert!(log.contains("action=\"block\""), "{log}");
+}
+
+/// Content in chunks.
+fn chunked(content: &[u8]) -> Vec<u8> {
+    let mut said = b"HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    for piece in content.chunks(50_000) {
+        said.extend([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
+    }
+    said.extend(b"0\r\n\r\n");
+    said
+}
+
+#[test]
+fn a_part_of_an_object_is_cut_out_of_the_whole() {
+    let clean = noise(3_000_000);
+    let infected = [&clean[..], &zip_of(&eicar())].concat();
+    let content = clean.clone();
+    let origin = Origin::start(move |head, _| {
+        assert!(!head.to_ascii_lowercase().contains("range: "), "{head}");
+        let tag = "ETag: \"1\"\r\n";
+        Some(match head.split([' ', '?']).nth(1).unwrap() {
+            "/clean" => response(tag, &content),
+            "/closed" => [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", &content[..50_000]].concat(),
+            "/chunks" => chunked(&content[..50_000]),
+            "/many" => chunked(&content),
+            "/coded" => response("Content-Encoding: gzip\r\n", &coded("gzip", b"hello").unwrap()),
+            "/none" => response("Accept-Ranges: none\r\n", b"hello"),
+            _ => response(tag, &infected),
+        })
+    });
+    let gateway = gateway(&origin, "[resources]\nhead_window_bytes = 131072\n", "");
+    let mut wire = gateway.connect();
+    let mut ask = |path: &str, fields: &str| wire.ask(&get(&origin.url(path), fields));
+    for (path, length) in [("/clean", 3_000_000_usize), ("/closed", 50_000), ("/chunks", 50_000)] {
+        for (range, start, end) in [
+            ("0-", 0, length),
+            ("0-0", 0, 1),
+            ("1000-41999", 1000, 42_000),
+            ("300-2900000", 300, length.min(2_900_001)),
+            ("-10", length - 10, length),
+        ] {
+            let answer = ask(path, &format!("Range: bytes={range}\r\n"));
+            assert!(answer.status() == "206" && answer.is_whole, "{path} {range} {}", answer.head);
+            assert!(answer.body == clean[start..end], "{path} {range} {}", answer.body.len());
+            let told = format!("Content-Range: bytes {start}-{}/{length}\n", end - 1);
+            assert!(answer.head.contains(&told), "{path} {range} {}", answer.head);
+        }
+        let answer = ask(path, &format!("Range: bytes={length}-\r\n"));
+        assert_eq!((answer.status(), answer.body.len()), ("416", 0), "{path}");
+        assert!(answer.head.contains(&format!("Content-Range: bytes */{length}\n")), "{}", answer.head);
+    }
+    for (path, fields, status) in [
+        ("/clean", "Range: bytes=0-9\r\nIf-Range: \"1\"\r\n", "206"),
+        ("/clean", "Range: bytes=0-9\r\nIf-Range: \"2\"\r\n", "200"),
+        ("/clean", "Range: bytes=0-9, 20-29\r\n", "200"),
+        ("/many", "Range: bytes=0-9\r\n", "200"),
+        ("/coded", "Range: bytes=0-9\r\n", "200"),
+        ("/none", "Range: bytes=0-1\r\n", "200"),
+    ] {
+        let answer = ask(path, fields);
+        assert!(answer.status() == status && answer.is_whole, "{path} {fields} {}", answer.head);
+        assert!(status == "206" || !answer.head.contains("Content-Range"), "{path} {fields} {}", answer.head);
+    }
+    let answer = ask("/infected?1", "Range: bytes=0-9\r\n");
+    assert!(
+        answer.status() == "403" && answer.text().contains("Eicar"),
+        "a clean part of what is infected: {answer:?}"
+    );
+    let answer = gateway.connect().ask(&get(&origin.url("/infected?2"), "Range: bytes=1000000-2000000\r\n"));
+    assert!(answer.status() == "206" && !answer.is_whole, "{}", answer.head);
+    assert!(answer.body.len() <= 1_000_001 - (16 << 10) && clean[1_000_000..].starts_with(&answer.body));
+    for fields in ["Range: bytes=5-\r\n", ""] {
+        let answer = gateway.connect().ask(&get(&origin.url("/infected?2"), fields));
+        assert_eq!(answer.status(), "403", "it was broken off before: {}", answer.head);
+    }
+    let log = gateway.wait_for_log("action=\"cut\"");
+    assert!(log.contains("status=206"), "{log}");
+}
+
+#[test]
+fn an_object_is_not_fetched_for_a_client_that_has_gone() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (done, wait) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let (mut stream, mut piece) = (listener.accept().unwrap().0, [0; 4096]);
+        _ = stream.read(&mut piece).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n").unwrap();
+        done.send("begun").unwrap();
+        while stream.write_all(&piece).is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+        done.send("ended").unwrap();
+    });
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[[listener]]\nprotocol = \"http\"\nmode = \"reverse\"\n\
+         address = \"127.0.0.1:0\"\nupstream = \"{address}\"\n"
+    ));
+    let mut wire = gateway.connect();
+    wire.send(b"GET /a HTTP/1.1\r\nHost: a\r\nRange: bytes=90000000-\r\n\r\n");
+    assert_eq!(wait.recv_timeout(Duration::from_secs(30)), Ok("begun"));
+    drop(wire);
+    assert_eq!(wait.recv_timeout(Duration::from_secs(30)), Ok("ended"));
 }
 
 #[test]

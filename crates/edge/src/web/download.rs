@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use flow::{Spared, State, Unfinished, Verdict};
-use proto::http::{ClientEvent, Fields, Framing, Response};
+use proto::http::{ClientEvent, Fields, Framing, Part, Response};
 
 use super::head;
 use super::object;
@@ -14,6 +14,7 @@ use super::session::{SILENCE_WAIT, Session};
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
 use crate::message::trace::{self, new_id};
+use crate::net::wire::Wire;
 use crate::porch::filter::Cause;
 use crate::settings::UnknownCodings;
 use crate::upstream::destination::Failure;
@@ -31,7 +32,7 @@ impl Session {
     pub(super) async fn download(
         &mut self,
         order: &Order,
-        mut origin: Origin,
+        origin: Origin,
         mut response: Box<Response>,
     ) -> Result<(), Failure> {
         let has_body = order.request.method != "HEAD" && !matches!(response.status.0, 204 | 304);
@@ -63,6 +64,17 @@ impl Session {
             }
             return self.pass_empty(order, origin, &response).await;
         }
+        let mut part = order.part.as_ref().filter(|part| part.is_within(&response));
+        let mut bytes = None;
+        if let Framing::Length(length) = response.framing
+            && let Some(part) = part.take()
+        {
+            bytes = part.cut(&mut response, length);
+            if bytes.is_none() {
+                let may_pass = self.may_pass(order, &response.fields, received).await?;
+                return if may_pass { self.answer_empty(order, &response).await } else { Ok(()) };
+            }
+        }
         if response.framing == Framing::Close {
             // A body that ends with the connection could not be broken off so that the client sees it.
             response.framing = Framing::Chunked;
@@ -74,6 +86,21 @@ impl Session {
         let runtime = self.shared.runtime.borrow().clone();
         let watched = self.watched(&runtime, order, received);
         let mut subject = self.subject(&runtime, order, &response.fields, &pass, watched);
+        if let Some(bytes) = bytes {
+            subject.passage.hold().narrow(bytes);
+        }
+        self.transfer(order, origin, subject, (response, part)).await
+    }
+
+    /// Hands a body back as it is inspected. `part`: the part that the client gets if the end of the body is here before any of it has gone on.
+    async fn transfer(
+        &mut self,
+        order: &Order,
+        mut origin: Origin,
+        mut subject: Subject,
+        (mut response, part): (Box<Response>, Option<&Part>),
+    ) -> Result<(), Failure> {
+        let runtime = self.shared.runtime.borrow().clone();
         let ended = match self.receive(&mut origin, &mut subject, &response).await {
             Ok(ended) => ended,
             Err(failure) if !subject.has_begun => return Err(failure),
@@ -85,6 +112,10 @@ impl Session {
         let outcome = subject.outcome(&ended.verdict, ended.trailer.is_some());
         let (status, told) = match outcome {
             Outcome::Passed => {
+                if let Some(part) = part.filter(|_| !subject.has_begun) {
+                    let bytes = part.cut(&mut response, subject.passage.received());
+                    subject.passage.hold().narrow(bytes.unwrap_or_default());
+                }
                 let told = self.complete(&mut subject, &response, &ended.trailer.unwrap_or_default()).await;
                 if told.is_ok() {
                     self.shared.origins.give(&order.route(), origin);
@@ -149,8 +180,12 @@ impl Session {
         subject: &mut Subject,
         response: &Response,
     ) -> Result<Ended, Failure> {
+        let is_part = response.status.0 == 206;
         loop {
-            let (taken, event) = origin.next(SILENCE_WAIT).await?;
+            let (taken, event) = tokio::select! {
+                next = origin.next(SILENCE_WAIT) => next?,
+                () = gone(&mut self.wire), if is_part => return Err(Failure::Client(io::ErrorKind::UnexpectedEof.into())),
+            };
             match event {
                 ClientEvent::Content => {
                     let mut at = 0;
@@ -197,6 +232,11 @@ impl Session {
         if let (_, ClientEvent::End(_)) = origin.next(SILENCE_WAIT).await? {
             self.shared.origins.give(&order.route(), origin);
         }
+        self.answer_empty(order, response).await
+    }
+
+    /// Answers without a body.
+    async fn answer_empty(&mut self, order: &Order, response: &Response) -> Result<(), Failure> {
         self.server.respond(response);
         self.server.end(&Fields::default());
         tracing::info!(
@@ -212,5 +252,14 @@ impl Session {
             "object"
         );
         Ok(self.send().await?)
+    }
+}
+
+/// Resolves when the client has ended its connection: nobody fetches the rest of an object for it then, of which it may get nothing. Requests
+/// that it sends meanwhile wait.
+async fn gone(wire: &mut Wire) {
+    while wire.input().is_empty() && matches!(wire.read().await, Ok(true)) {}
+    if !wire.input().is_empty() {
+        std::future::pending().await
     }
 }

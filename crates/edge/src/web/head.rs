@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use proto::http::{Fields, Request, Response, Target};
+use proto::http::{Fields, Framing, Request, Response, Target};
 
 use super::object::{coding_name, codings};
 
@@ -83,9 +83,9 @@ fn is_whole(range: &[u8]) -> bool {
 pub fn for_client(response: &mut Response, hostname: &str, passes_ranges: bool) {
     let fields = &mut response.fields;
     fields.remove_hop_by_hop();
-    // By these the client would leave the proxy, or ask for parts in vain.
+    // By these the client would leave the proxy, or ask in vain for parts: of an object without a length there are none before its end.
     fields.remove("alt-svc");
-    if !passes_ranges {
+    if !passes_ranges && matches!(response.framing, Framing::Chunked | Framing::Close) {
         fields.remove("accept-ranges");
     }
     write_codings(fields);

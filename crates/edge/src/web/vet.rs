@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use flow::Head;
-use proto::http::{Fields, Framing, Request, Response, Target, Version};
+use proto::http::{Fields, Framing, Part, Request, Response, Target, Version};
 
 use super::head::{self, Manner};
 use super::object;
@@ -24,6 +24,8 @@ pub struct Order {
     pub request: Request,
     /// Its head as the client has sent it, where intrusion rules look at it.
     pub received: Option<Head>,
+    /// The part of the object that the client gets, where the whole is fetched for it.
+    pub part: Option<Part>,
     /// Target of the request as a whole URL.
     pub url: Vec<u8>,
     /// The terms of the lists.
@@ -110,6 +112,7 @@ impl Session {
         let destination = self.destination(request).await?;
         let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.is_encrypted));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
+        let part = Part::of(request).filter(|_| !manner.passes_ranges);
         let named = Destination::parse(request.authority().unwrap_or_default(), 80);
         let named = named.map(|named| named.host).unwrap_or_default();
         let url = self.url(request);
@@ -122,7 +125,7 @@ impl Session {
         if ahead.is_some() && !is_tunnelled {
             self.for_proxy(&mut request);
         }
-        Ok(Order { destination, request, received, url, pass, ahead, is_tunnelled })
+        Ok(Order { destination, request, received, part, url, pass, ahead, is_tunnelled })
     }
 
     /// Where a request goes.
