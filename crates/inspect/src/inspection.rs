@@ -194,8 +194,17 @@ impl Inspection {
         // Who hands in the object tells its name, if somebody asks.
         let path = Arc::default();
         let id = inspection.ledger.number(0);
-        let seed =
-            Seed { id, object, path, source: None, depth: 0, raw_start: Some(0), second_reading: false, ticket: None };
+        let seed = Seed {
+            id,
+            object,
+            path,
+            source: None,
+            depth: 0,
+            raw_start: Some(0),
+            second_reading: false,
+            is_doubted: false,
+            ticket: None,
+        };
         inspection.plant(seed);
         inspection
     }

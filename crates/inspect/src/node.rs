@@ -6,7 +6,8 @@ use std::sync::Arc;
 use digest::Batch;
 use scan::{Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
-use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
+use stream::{Event, FileType, Finding, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
+use unpack::Doubt;
 
 use crate::gather::Gather;
 use crate::page::PAGE_COST;
@@ -61,6 +62,8 @@ pub(crate) struct Node {
     pub form: Option<Form>,
     /// Whether a second reading produced it.
     pub second_reading: bool,
+    /// Whether a reader that is doubted throughout produced it.
+    pub is_doubted: bool,
     /// Set once its raw bytes are to be overwritten; whether the finding came late.
     pub blanked: Option<bool>,
     /// Its members, compared with signatures while they are told.
@@ -213,6 +216,10 @@ pub(crate) struct Reader {
     pub spool: Spool,
     /// Turns in a row in which it neither took nor wrote a byte, though there was fuel.
     pub standing: u32,
+    /// When its findings count.
+    pub doubt: Doubt,
+    /// Findings that wait until they count.
+    pub withheld: Vec<Finding>,
 }
 
 impl Reader {
@@ -301,6 +308,8 @@ impl Reader {
             nanos: 0,
             spool: Spool::default(),
             standing: 0,
+            doubt: Doubt::None,
+            withheld: Vec::new(),
         }
     }
 }
@@ -425,6 +434,7 @@ pub(crate) struct Seed {
     pub depth: u32,
     pub raw_start: Option<u64>,
     pub second_reading: bool,
+    pub is_doubted: bool,
     pub ticket: Option<u64>,
 }
 
@@ -446,6 +456,7 @@ impl Seed {
             readers: Vec::new(),
             form: None,
             second_reading: self.second_reading,
+            is_doubted: self.is_doubted,
             blanked: None,
             roll: None,
             ticket: self.ticket,

@@ -2,7 +2,7 @@
 
 use scan::Database;
 use stream::{Coding, ContentCoding, FileType, Kind, Limits, Object, Stage};
-use unpack::{Claim, Due, Opener, Passwords};
+use unpack::{Claim, Doubt, Due, Opener, Passwords};
 
 /// Recognises `head`. A mail is one by declaration too: any text can be its body; and what begins like one is one, whatever
 /// other type stands further behind, as the marks of PDF and tar may.
@@ -38,7 +38,8 @@ pub(crate) fn openers(
 ) -> Vec<(Opener, bool)> {
     let (name, media_type) = (object.name.as_deref(), object.media_type.as_deref());
     let is_rest = object.kind == Kind::Rest;
-    let read = unpack::open(&Claim { content, magic, name, media_type, is_rest, head }, limits, passwords);
+    let claim = Claim { content, magic, name, media_type, is_rest, head, is_guess: object.is_guess };
+    let read = unpack::open(&claim, limits, passwords);
     let (by_magic, by_claim): (Vec<Opener>, Vec<Opener>) = read.into_iter().partition(|one| one.due == Due::Magic);
     let mail = || of_mail("mime", Box::new(mime::Parser::new(limits)));
     let is_mail = content == FileType::Mail;
@@ -80,11 +81,11 @@ fn behind_mail(head: &[u8], limits: &Limits, passwords: &Passwords) -> Option<Op
         other => other,
     };
     let stage = unpack::reader(other, limits, passwords)?;
-    Some(Opener { name: other.name(), due: Due::Claim, expands: true, stage })
+    Some(Opener { name: other.name(), due: Due::Claim, expands: true, doubt: Doubt::None, stage })
 }
 
 fn of_mail(name: &'static str, stage: Box<dyn Stage>) -> Opener {
-    Opener { name, due: Due::Claim, expands: false, stage }
+    Opener { name, due: Due::Claim, expands: false, doubt: Doubt::None, stage }
 }
 
 /// Reader of text of any kind: a converter to UTF-8, or the reader of the files that are encoded in it.

@@ -11,6 +11,7 @@ mod documents;
 mod evasion;
 mod facts;
 mod forwarded;
+mod guesses;
 mod held;
 mod inspection;
 mod intrusion;

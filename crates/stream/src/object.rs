@@ -33,6 +33,8 @@ pub struct Object {
     pub raw_offset: Option<u64>,
     /// Further facts from its container's record, if it has one.
     pub entry: Option<Box<Entry>>,
+    /// Whether a signature within a file of another type is all that speaks for it.
+    pub is_guess: bool,
 }
 
 /// Record of a member in its container, besides the name. All of it is a claim; `None` if the record leaves a value

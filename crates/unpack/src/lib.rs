@@ -23,6 +23,7 @@ mod program;
 mod recognise;
 mod stream;
 
+pub use frame::doubt::{Doubt, is_accusation};
 pub use frame::password::Passwords;
 pub use open::{Claim, Due, Opener, ROWS, Row, When, is_page, open, reader};
 pub use recognise::head::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};

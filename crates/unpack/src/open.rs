@@ -18,6 +18,7 @@ use crate::document::{
 };
 use crate::frame::archive::Archive;
 use crate::frame::compressed::Compressed;
+use crate::frame::doubt::{DISC_NAMES, Doubt, NO_NAMES, Names, PDF_NAMES, RAR_NAMES, ZIP_NAMES};
 use crate::frame::password::Passwords;
 use crate::frame::reader::Reading;
 use crate::program::{autoit, executable, installshield, nsis, packed, pyinstaller, sis};
@@ -44,12 +45,18 @@ pub struct Claim<'a> {
     pub is_rest: bool,
     /// The first bytes of the object, as many as [`head_bytes`](crate::head_bytes) needs.
     pub head: &'a [u8],
+    /// Whether the object itself is one by a guess ([`Object::is_guess`](stream::Object::is_guess)).
+    pub is_guess: bool,
 }
 
 impl Claim<'_> {
     /// Makes the claim of an object with a known type only.
     pub const fn of(content: FileType) -> Claim<'static> {
-        Claim { content, magic: content, name: None, media_type: None, is_rest: false, head: &[] }
+        Claim { content, magic: content, name: None, media_type: None, is_rest: false, head: &[], is_guess: false }
+    }
+
+    const fn doubt(&self) -> Doubt {
+        if self.is_guess { Doubt::UntilContent } else { Doubt::None }
     }
 }
 
@@ -61,6 +68,8 @@ pub struct Opener {
     pub due: Due,
     /// Whether it makes more out of its input than it is given.
     pub expands: bool,
+    /// When its findings count.
+    pub doubt: Doubt,
     /// The reader, at its beginning.
     pub stage: Box<dyn Stage>,
 }
@@ -82,6 +91,9 @@ pub struct Row {
     pub when: When,
     /// Whether it makes more out of its input than it is given.
     pub expands: bool,
+    doubt: Doubt,
+    /// The names of objects in which it is no guess.
+    sure: Names,
     make: fn(&Limits, &Passwords) -> Box<dyn Stage>,
 }
 
@@ -107,11 +119,12 @@ pub enum When {
     Named(fn(&str, FileType) -> bool),
 }
 
-const STREAMS: &[FileType] =
-    &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop, Zisofs];
+const STREAMS: &[FileType] = &[Gzip, ActiveMime, FlashPacked, Bzip2, Xz, Lzip, Zstd, Szdd, Lz4, Snappy, Lzop, Zisofs];
 /// Streams that begin with few bytes of their own, or none: other data may look like one up to where it is not valid.
 const WEAK: &[FileType] = &[Lzma, Zlib, Compress];
-const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
+/// Containers that cut their content into sectors, or pack it.
+const SECTORED: &[FileType] = &[Ole2, Chm];
+const DOCUMENTS: &[FileType] = &[Pdf, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk];
 /// Images with little certain magic: they are also searched like files of no type.
 const IMAGES: &[FileType] = &[Squashfs, Cramfs, Jffs2, Wim, VirtualDisk];
 const TEXTS: &[FileType] = &[FileType::Text, Html, Xml];
@@ -185,13 +198,16 @@ pub const ROWS: &[Row] = &[
         Box::new(Reading::new(html::Html::new()))
     }),
     // Zip archives in content without a reader, or after it.
-    of(When::OtherTypeThan(&[Empty, Mail]), "", searching),
+    of(When::OtherTypeThan(&[Empty, Mail]), "", searching).guess(ZIP_NAMES),
     // Zip archives in parts that the reader of the type skips: between the objects of a document, in the header of a
     // compressed stream, in its compressed bytes, in a cabinet's reserved areas.
-    of(When::Beside(STREAMS), "search", searching),
-    of(When::Beside(DOCUMENTS), "search", searching),
-    of(When::Beside(&[Pe, Cab, Arc, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
-    of(When::Beside(IMAGES), "search", searching),
+    of(When::Beside(WEAK), "search", searching).guess(ZIP_NAMES),
+    of(When::Beside(STREAMS), "search", searching).in_packed(ZIP_NAMES),
+    of(When::Beside(SECTORED), "search", searching).in_packed(ZIP_NAMES),
+    of(When::Beside(DOCUMENTS), "search", searching).guess(ZIP_NAMES),
+    of(When::Beside(&[Cab, Arc, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching).in_packed(ZIP_NAMES),
+    of(When::Beside(&[Pe]), "search", searching).guess(ZIP_NAMES),
+    of(When::Beside(IMAGES), "search", searching).guess(ZIP_NAMES),
     // Brotli has no magic, and disk images of macOS have theirs at the end.
     of(When::Named(dmg::may_be), "named", |limits, _| Box::new(Reading::new(dmg::Dmg::new(limits)))),
     of(When::Named(brotli::may_be), "named", |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),
@@ -209,17 +225,21 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(&[Pe, Elf, MachO]), "pyinstaller", |_, _| Box::new(Reading::new(pyinstaller::reader()))),
     of(When::Beside(&[Binary]), "dar", |_, _| Box::new(Reading::new(dar::reader()))),
     // Disc images may begin with anything.
-    of(When::BesideAllBut(&[Empty, Mail, Iso]), "image", |limits, _| Box::new(Reading::new(iso::Iso::new(limits)))),
+    of(When::BesideAllBut(&[Empty, Mail, Iso]), "image", |limits, _| Box::new(Reading::new(iso::Iso::new(limits))))
+        .guess(DISC_NAMES),
     // Other archives than zip where they are carried: in executables, and behind pictures; RAR and ARJ archives in anything
     // that has no members of its own.
     of(When::Beside(&[Pe, Elf, MachO, Image]), "stowaway", |limits, passwords| {
         Box::new(Stowaway::new(reader, limits, passwords))
     }),
+    of(When::Beside(SECTORED), "stowaway", anywhere).in_packed(RAR_NAMES),
     of(When::Beside(DOCUMENTS), "stowaway", anywhere),
-    of(When::Whole(STREAMS), "stowaway", anywhere),
+    of(When::Whole(WEAK), "stowaway", anywhere),
+    of(When::Whole(STREAMS), "stowaway", anywhere).in_packed(RAR_NAMES),
     of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", anywhere),
     of(When::Beside(IMAGES), "stowaway", anywhere),
     // Archives and compressed streams that 7-Zip opens after any other data, if the file itself is not one.
+    of(When::Beside(SECTORED), "archive", others).in_packed(NO_NAMES),
     of(When::Beside(DOCUMENTS), "archive", others),
     of(When::Beside(&[Binary, Flash, JavaClass]), "archive", others),
     of(When::Whole(WEAK), "archive", others),
@@ -248,7 +268,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 const fn of(when: When, name: &'static str, make: fn(&Limits, &Passwords) -> Box<dyn Stage>) -> Row {
-    Row { name, when, expands: true, make }
+    Row { name, when, expands: true, doubt: Doubt::None, sure: NO_NAMES, make }
 }
 
 const fn typed(file_type: FileType, make: fn(&Limits, &Passwords) -> Box<dyn Stage>) -> Row {
@@ -276,12 +296,35 @@ impl Row {
     const fn verbatim(self) -> Row {
         Row { expands: false, ..self }
     }
+
+    /// The same of a reader that looks for a format in a file of another type, unless that is named so.
+    const fn guess(self, sure: Names) -> Row {
+        Row { doubt: Doubt::UntilContent, sure, ..self }
+    }
+
+    /// The same where the file's own reader opens the bytes that this one looks at.
+    const fn in_packed(self, sure: Names) -> Row {
+        Row { doubt: Doubt::Always, sure, ..self }
+    }
+
+    fn doubt_in(&self, claim: &Claim<'_>) -> Doubt {
+        // An object without a name may get any.
+        let may_be_named = claim.name.is_none() && self.doubt == Doubt::UntilContent;
+        let is_sure = may_be_named || self.sure.include(claim.name, claim.media_type);
+        if is_sure { Doubt::None } else { self.doubt }
+    }
 }
 
 /// Returns the readers of an object, in the order in which they are added to it. Encrypted content is opened with the
 /// right one of `passwords`.
 pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Opener> {
-    let set = |row: &Row, name, due| Opener { name, due, expands: row.expands, stage: (row.make)(limits, passwords) };
+    let set = |row: &Row, name, due| Opener {
+        name,
+        due,
+        expands: row.expands,
+        doubt: row.doubt_in(claim).max(claim.doubt()),
+        stage: (row.make)(limits, passwords),
+    };
     let typed = |file_type: FileType, due| row_of(file_type).map(|row| set(row, file_type.name(), due));
     let named = |row: &Row| set(row, row.name, Due::Claim);
     if claim.content == Mail {
@@ -290,12 +333,13 @@ pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Op
     let own = match claim.is_rest && Stowaway::reads(claim.content) {
         true => {
             let stage = Box::new(Stowaway::in_a_row(reader, limits, passwords));
-            Some(Opener { name: claim.content.name(), due: Due::Claim, expands: true, stage })
+            Some(Opener { name: claim.content.name(), due: Due::Claim, expands: true, doubt: claim.doubt(), stage })
         }
         false => typed(claim.content, Due::Claim),
     };
     let magic = (claim.magic != claim.content).then_some(claim.magic).and_then(|magic| typed(magic, Due::Magic));
-    let second = recognise_second(claim.head, claim.content).and_then(|second| typed(second, Due::Claim));
+    let second = recognise_second(claim.head, claim.content)
+        .and_then(|second| Some(Opener { doubt: doubt_in_second(claim, second), ..typed(second, Due::Claim)? }));
     magic
         .into_iter()
         .chain(ROWS.iter().filter(|row| row.is_declared(claim)).map(named))
@@ -303,6 +347,15 @@ pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Op
         .chain(second)
         .chain(ROWS.iter().filter(|row| row.is_beside(claim)).map(named))
         .collect()
+}
+
+/// Doubt in the reader of the second type of an object. The document at the front of a file of members is one of them.
+fn doubt_in_second(claim: &Claim<'_>, second: FileType) -> Doubt {
+    let is_member = second == Pdf && matches!(claim.content, Zip | Tar | Cpio | Ar | Gzip | SevenZip | Rar | Zstd | Xz);
+    match is_member && !PDF_NAMES.include(claim.name, claim.media_type) {
+        true => Doubt::Always,
+        false => claim.doubt(),
+    }
 }
 
 /// Whether programs show an object as a page of HTML whatever its first bytes are: by its media type, or by its name.

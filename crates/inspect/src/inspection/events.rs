@@ -9,6 +9,7 @@ use super::Inspection;
 use super::ruling::inherit_names;
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use flow::{Blank, ObjectReport, Out};
+use unpack::Doubt;
 
 /// The most second readings under way at any time. Each takes a share of the processor time, and the windows of what it opens.
 const SECOND_READINGS_MAX: u32 = 16;
@@ -45,6 +46,9 @@ impl Inspection {
             Event::Open(object) => self.open(node, slot, index, object),
             Event::Close => {
                 let open = node.readers[index].open.pop();
+                if self.is_proof(open.as_ref()) {
+                    self.trust(node, slot, index, at_end);
+                }
                 debug_assert!(open.is_some(), "more objects closed than opened");
                 if let Some(Open::Field(field)) = &open {
                     let is_of_root = slot == 0 && node.readers[index].open.is_empty();
@@ -55,13 +59,13 @@ impl Inspection {
                 }
                 self.close(open, node.readers[index].second_reading);
             }
-            Event::Note(Note::Finding(finding)) => self.found(node, slot, index, finding, at_end),
+            Event::Note(Note::Finding(finding)) => self.said(node, slot, index, finding, at_end),
             Event::Note(Note::Fork(finding)) => self.fork(node, slot, index, batch, finding),
             Event::Keep(range) => {
                 let reader = &mut node.readers[index];
                 let at = reader.at - reader.began;
                 if !reader.spool.ask(range, at) && !reader.is_scan() {
-                    self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), at_end);
+                    self.said(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), at_end);
                 }
             }
             Event::End => self.cut_off(node, index),
@@ -197,6 +201,7 @@ impl Inspection {
             depth: node.depth + 1,
             raw_start,
             second_reading: reader.second_reading,
+            is_doubted: reader.doubt == Doubt::Always,
             ticket: None,
         }
     }
@@ -288,15 +293,16 @@ impl Inspection {
             true => node.readers[index].work.alternative(),
             false => None,
         };
-        let Some(stage) = alternative else { return self.found(node, slot, index, ambiguous, false) };
+        let Some(stage) = alternative else { return self.said(node, slot, index, ambiguous, false) };
         self.second_readings += 1;
         if finding.class != Class::TwoReadings {
-            self.found(node, slot, index, Finding { class: Class::TwoReadings, ..finding }, false);
+            self.said(node, slot, index, Finding { class: Class::TwoReadings, ..finding }, false);
         }
         let first = &node.readers[index];
         let mut second = Reader::new(first.name, Work::Stage(stage));
         (second.at, second.began) = (first.at, first.at);
         (second.second_reading, second.forked, second.expands) = (true, true, first.expands);
+        second.doubt = first.doubt;
         let silent = first.is_junk(&node.object);
         match first.open.last() {
             // What was told so far belongs to both readings.
@@ -376,6 +382,7 @@ impl Inspection {
             depth: first.depth,
             raw_start: None,
             second_reading: true,
+            is_doubted: first.is_doubted,
             ticket: None,
         };
         let (file_type, form, bytes, base) = (first.file_type, first.form, first.bytes, first.base);

@@ -1,13 +1,51 @@
 //! Findings, and what is overwritten because of them.
 
-use stream::{FileType, Finding};
+use stream::{Class, FileType, Finding, Kind};
 
 use super::{Inspection, Unit};
-use crate::node::Node;
+use crate::node::{Node, Open};
 use flow::{Action, Blank, Out, Spotted};
+use unpack::{Doubt, is_accusation};
+
+/// Findings of one reader that wait until they count; further ones are dropped.
+const WITHHELD_MAX: usize = 16;
 
 impl Inspection {
+    /// A reader's own finding. It waits while the reader is doubted.
+    pub(super) fn said(&mut self, node: &mut Node, slot: usize, index: usize, finding: Finding, at_end: bool) {
+        let reader = &mut node.readers[index];
+        if reader.doubt != Doubt::UntilContent || !is_accusation(finding.class) {
+            return self.found(node, slot, index, finding, at_end);
+        }
+        if reader.withheld.len() < WITHHELD_MAX {
+            reader.withheld.push(finding);
+        }
+    }
+
+    /// Whether an object that is closed shows that its reader is right: a member with content.
+    pub(super) fn is_proof(&self, open: Option<&Open>) -> bool {
+        let Some(Open::Node(slot)) = open else { return false };
+        self.nodes[*slot].as_ref().is_some_and(|node| node.object.kind != Kind::Rest && node.bytes > 0)
+    }
+
+    /// The findings of a reader count from now on.
+    pub(super) fn trust(&mut self, node: &mut Node, slot: usize, index: usize, at_end: bool) {
+        let reader = &mut node.readers[index];
+        if reader.doubt != Doubt::UntilContent {
+            return;
+        }
+        reader.doubt = Doubt::None;
+        for finding in std::mem::take(&mut reader.withheld) {
+            self.found(node, slot, index, finding, at_end);
+        }
+    }
+
+    /// A finding of a reader, or about one.
     pub(super) fn found(&mut self, node: &mut Node, slot: usize, index: usize, mut finding: Finding, at_end: bool) {
+        let is_about_it = is_accusation(finding.class) || finding.class == Class::Encrypted;
+        if node.readers[index].doubt == Doubt::Always && is_about_it {
+            return;
+        }
         finding.offset += node.readers[index].began;
         self.spotted(node, slot, finding, at_end);
     }

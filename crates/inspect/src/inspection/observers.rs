@@ -119,6 +119,7 @@ impl Inspection {
             depth: node.depth,
             raw_start: None,
             second_reading: node.second_reading,
+            is_doubted: node.is_doubted,
             ticket: None,
         };
         let planted = self.plant(seed);

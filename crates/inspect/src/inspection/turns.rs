@@ -12,6 +12,7 @@ use super::{Inspection, Unit, keys};
 use crate::node::{Form, Node, Open, Reader, Work};
 use crate::opener;
 use flow::{Action, ObjectReport, Out, StageTime, Way};
+use unpack::Doubt;
 
 /// Memory granted to each decompressor whatever others have: enough for bzip2.
 const CODEC_BYTES_MIN: u32 = 4 << 20;
@@ -57,6 +58,7 @@ impl Inspection {
             let mut reader = Reader::new(opener.name, Work::Stage(opener.stage));
             reader.expands = opener.expands;
             reader.second_reading = node.second_reading;
+            reader.doubt = if node.is_doubted { Doubt::Always } else { opener.doubt };
             if unnamed {
                 // What it converts to is read afresh: nothing that was said of the original holds.
                 let seed = self.child(node, slot, &reader, Object::default());
@@ -135,7 +137,7 @@ impl Inspection {
         }
         // A scan tells by itself where it would have needed what is not kept.
         if overfull && !node.readers[index].is_scan() {
-            self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
+            self.said(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
         }
         self.heed(node, slot, index, batch, Told { event, bytes: told, at_end: false });
     }

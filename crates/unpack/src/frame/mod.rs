@@ -6,6 +6,7 @@ pub(crate) mod chain;
 pub(crate) mod codec;
 pub(crate) mod compressed;
 pub(crate) mod cuts;
+pub(crate) mod doubt;
 pub(crate) mod format;
 pub(crate) mod held;
 pub(crate) mod keys;

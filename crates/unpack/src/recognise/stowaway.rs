@@ -162,8 +162,20 @@ impl Stowaway {
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, kept: Option<&dyn ReadAt>) -> Option<Step> {
         match std::mem::replace(&mut self.state, State::Searching) {
             State::Searching => self.look(input, fuel, kept.is_some()),
-            State::Reading(carving) => self.read(carving, input, output, fuel, kept),
-            State::Opening(carving) => self.open(carving, output, fuel, kept?),
+            State::Reading(mut carving) => match carving.released() {
+                Some(event) => {
+                    self.state = State::Reading(carving);
+                    Some(Step::tell(0, event))
+                }
+                None => self.read(carving, input, output, fuel, kept),
+            },
+            State::Opening(mut carving) => match carving.released() {
+                Some(event) => {
+                    self.state = State::Opening(carving);
+                    Some(Step::tell(0, event))
+                }
+                None => self.open(carving, output, fuel, kept?),
+            },
             State::Passing => self.pass(input, fuel, kept.is_some()),
         }
     }

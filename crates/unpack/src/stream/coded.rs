@@ -13,6 +13,7 @@ use crate::codec::deflate::Deflate;
 use crate::frame::codec::{Decoder, Fault, Progress, Told};
 use crate::frame::compressed::Compressed;
 use crate::frame::cuts::compare;
+use crate::frame::doubt::Doubt;
 use crate::frame::format::{Format, Reads};
 use crate::open::{Due, Opener};
 
@@ -39,7 +40,7 @@ pub fn undo(object: &Object, head: &[u8], limits: &Limits) -> Vec<Opener> {
     let raw = || Box::new(Compressed::new(Raw::new()));
     let set = |inner: Box<dyn Stage>, is_sure| {
         let stage = Box::new(Coded { inner, content: content.clone(), is_sure, state: State::Before { open: false } });
-        Opener { name: "coded", due: Due::Claim, expands: true, stage }
+        Opener { name: "coded", due: Due::Claim, expands: true, doubt: Doubt::None, stage }
     };
     match coding {
         ContentCoding::Gzip => vec![set(Box::new(Compressed::new(Gzip::new(limits))), true)],

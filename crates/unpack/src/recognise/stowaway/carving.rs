@@ -1,9 +1,12 @@
 //! An archive that was found: its stage, and its events with their offsets in the whole file.
 
+use std::collections::VecDeque;
+
 use stream::FileType;
 use stream::{Entry, Event, Finding, Fuel, Kind, Note, Nothing, Object, ReadAt, Stage, Window};
 
 use super::FRONT_BYTES;
+use crate::frame::doubt::is_accusation;
 use crate::frame::reader::{Ended, Outbox, Reader};
 
 /// An archive that was found.
@@ -20,7 +23,25 @@ pub(super) struct Carving {
     pub(super) front: (u64, Vec<u8>),
     /// Whether it has an object open, for what follows it, that was not told.
     pub(super) has_rest: bool,
+    proof: Proof,
+    /// Findings that wait for the proof.
+    withheld: VecDeque<Finding>,
 }
+
+/// Whether a member with content has shown that there is an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    None,
+    /// A member is open, which has no content so far.
+    Member,
+    /// A member is open, which has content.
+    Content,
+    /// Such a member was closed.
+    Complete,
+}
+
+/// Findings that wait for the proof; further ones are dropped.
+const WITHHELD_MAX: usize = 16;
 
 /// Archive whose reader needs all that follows it, which is emitted as it stands.
 #[derive(Default)]
@@ -32,7 +53,7 @@ impl Reader for ToTheEnd {
     fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
         if !outbox.is_open() {
             let raw_offset = (self.in_front == 0).then_some(0);
-            outbox.open(Object { kind: Kind::Member, raw_offset, ..Object::default() });
+            outbox.open(Object { kind: Kind::Member, raw_offset, is_guess: true, ..Object::default() });
         }
         outbox.content(input);
         input.len()
@@ -44,8 +65,38 @@ impl Reader for ToTheEnd {
 }
 
 impl Carving {
-    pub(super) const fn new(at: u64, file_type: Option<FileType>, stage: Box<dyn Stage>) -> Carving {
-        Carving { at, file_type, stage, open: 0, keeps: false, front: (0, Vec::new()), has_rest: false }
+    pub(super) fn new(at: u64, file_type: Option<FileType>, stage: Box<dyn Stage>) -> Carving {
+        let (proof, withheld) = (Proof::None, VecDeque::new());
+        Carving {
+            at,
+            file_type,
+            stage,
+            open: 0,
+            keeps: false,
+            front: (0, Vec::new()),
+            has_rest: false,
+            proof,
+            withheld,
+        }
+    }
+
+    /// The next finding that waited for the proof.
+    pub(super) fn released(&mut self) -> Option<Event> {
+        if self.proof != Proof::Complete {
+            return None;
+        }
+        self.withheld.pop_front().map(Event::finding)
+    }
+
+    /// Learns from an event whether there is an archive.
+    fn learn(&mut self, event: &Event) {
+        self.proof = match (self.proof, event) {
+            (Proof::None, Event::Open(object)) if object.kind != Kind::Rest => Proof::Member,
+            (Proof::Member, Event::Wrote | Event::Verbatim) => Proof::Content,
+            (Proof::Member, Event::Close) => Proof::None,
+            (Proof::Content, Event::Close) => Proof::Complete,
+            (proof, _) => proof,
+        };
     }
 
     /// Notes that the bytes at `at` were read.
@@ -63,6 +114,7 @@ impl Carving {
 
     /// Its event, with places counted from the file's beginning; the next byte that it reads stands at `at`.
     pub(super) fn told(&mut self, event: Event, at: u64) -> Event {
+        self.learn(&event);
         match event {
             Event::Open(object) => {
                 self.open += 1;
@@ -76,7 +128,14 @@ impl Carving {
                 Event::Close
             }
             Event::Note(Note::Finding(finding)) => {
-                Event::finding(Finding { offset: self.at.saturating_add(finding.offset), ..finding })
+                let finding = Finding { offset: self.at.saturating_add(finding.offset), ..finding };
+                if self.proof == Proof::Complete || !is_accusation(finding.class) {
+                    return Event::finding(finding);
+                }
+                if self.withheld.len() < WITHHELD_MAX {
+                    self.withheld.push_back(finding);
+                }
+                Event::Idle
             }
             Event::Keep(range) => {
                 if !std::mem::replace(&mut self.keeps, true) {
