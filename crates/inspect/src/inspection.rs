@@ -16,6 +16,7 @@ mod members;
 mod observers;
 mod paging;
 mod ruling;
+mod scraps;
 mod turns;
 mod watching;
 
@@ -103,6 +104,8 @@ pub struct Inspection {
     /// Bytes in the spools of all readers.
     spooled: u64,
     exhausted: bool,
+    /// Objects that do not count.
+    scraps: u32,
     ledger: Ledger,
     units: VecDeque<Unit>,
     /// Facts that the door wants to know of the mail.
@@ -185,6 +188,7 @@ impl Inspection {
             expanded: 0,
             spooled: 0,
             exhausted: false,
+            scraps: 0,
             ledger,
             units: VecDeque::new(),
             stopped: None,

@@ -152,3 +152,23 @@ fn constants_of_a_program_are_no_archives() {
     }
     assert_eq!(names_as("efi.rom", &disc), [""; 0]);
 }
+
+#[test]
+fn short_strings_of_a_text_do_not_use_up_the_objects() {
+    let token = |number: usize| {
+        let mut bytes = noise(48 + number % 16);
+        bytes[..8].copy_from_slice(&(number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+        crate::build::base64(&bytes).replace("\r\n", "")
+    };
+    let lines: Vec<String> = (0..300).map(|at| format!(" {{\"integrity\": \"sha512-{}\"}}", token(at))).collect();
+    let lock = format!("[\n{}\n]\n", lines.join(",\n"));
+    let limits = || Limits { objects_max: 50, ..Limits::default() };
+    assert_eq!(seen_as("package-lock.json", lock.as_bytes(), limits()).names(), [""; 0]);
+    let files: Vec<String> = (0..300)
+        .map(|at| {
+            format!("\"{}\"", crate::build::base64(&zip(&format!("{at}.x"), &noise(99), false)).replace("\r\n", ""))
+        })
+        .collect();
+    let script = format!("a = [\n{}\n]\n", files.join(";\n"));
+    assert_eq!(seen_as("a.js", script.as_bytes(), limits()).names(), ["Heuristics.Limits.Exceeded.Objects"]);
+}

@@ -174,7 +174,7 @@ impl Inspection {
         if node.depth >= limits.depth_max {
             return Some("Heuristics.Limits.Exceeded.Depth");
         }
-        let spent = self.ledger.parents.len() > limits.objects_max as usize;
+        let spent = self.are_objects_spent();
         if spent && !std::mem::replace(&mut self.exhausted, true) {
             return Some("Heuristics.Limits.Exceeded.Objects");
         }

@@ -175,6 +175,7 @@ impl Inspection {
     /// Forgets a node whose readers are done.
     pub(super) fn retire(&mut self, mut node: Node, slot: usize) {
         self.strike_off(&node);
+        self.discount_scrap(&node);
         self.conclude_roll(&mut node, slot);
         self.take_words(&mut node);
         self.take_page(&mut node);
