@@ -239,3 +239,21 @@ fn a_page_that_begins_like_a_picture_is_read_as_declared_too() {
         assert!(!seen.names().contains(&"Inside"), "{head}");
     }
 }
+
+/// Lines of a mail end in CRLF, those of the files that signatures are written for in LF.
+#[test]
+fn signatures_with_a_line_feed_are_found_in_files_sent_as_text() {
+    let engine = engine(&format!("Lines:0:*:{}\n", hex("one\necho")), "");
+    for coding in ["7bit", "quoted-printable"] {
+        let mail = format!(
+            "From: a@example.org\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\
+             Content-Type: application/x-sh; name=a.sh\r\nContent-Transfer-Encoding: {coding}\r\n\r\n\
+             echo one\r\necho two\r\n--b--\r\n"
+        );
+        for (piece, fuel) in [(64 << 10, u64::MAX), (1, u64::MAX), (7, 11)] {
+            let how = Drive { piece, fuel, mail: true };
+            let seen = crate::pipeline::drive(&engine, Policy::default(), mail.as_bytes(), how);
+            assert_eq!(seen.names(), ["Lines"], "{coding}");
+        }
+    }
+}

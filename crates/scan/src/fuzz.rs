@@ -86,8 +86,8 @@ pub fn fuzz_normaliser(data: &[u8]) {
     let Some((&choice, stream)) = data.split_first() else {
         return;
     };
-    const VIEWS: [View; 4] = [View::Text, View::NoComment, View::NoTags, View::Scripts];
-    let view = VIEWS[usize::from(choice % 4)];
+    const VIEWS: [View; 5] = [View::Text, View::NoComment, View::NoTags, View::Scripts, View::Lines];
+    let view = VIEWS[usize::from(choice % 5)];
     let whole = written(Normaliser::new(view), stream, stream.len().max(1));
     assert_eq!(whole, written(Normaliser::new(view), stream, usize::from(choice >> 2) + 1));
     assert!(whole.len() <= 8 * stream.len() + 32, "{} of {}", whole.len(), stream.len());

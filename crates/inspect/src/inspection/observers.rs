@@ -4,9 +4,9 @@
 //! order of the readers. A view, a form of the object made for signatures, is a node of its own below a reader that makes it.
 
 use flow::Way;
-use scan::{Links, Normaliser, Scan};
+use scan::{Links, Normaliser, Scan, View};
 use sha2::{Digest as _, Sha256};
-use stream::FileType;
+use stream::{Coding, FileType, Kind};
 
 use super::Inspection;
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
@@ -104,6 +104,23 @@ impl Inspection {
         for normaliser in scan::views(&self.engine.database, file_type, &node.window.filled()[..sight.head_bytes]) {
             self.add_view(node, sight.slot, normaliser);
         }
+        if self.is_sent_in_lines(node, sight) {
+            self.add_view(node, sight.slot, Normaliser::new(View::Lines));
+        }
+    }
+
+    /// Whether it is a file that was sent as text, in lines that end in CRLF, whatever they ended in before: signatures are
+    /// written for the file.
+    fn is_sent_in_lines(&self, node: &Node, sight: &Sight) -> bool {
+        let object = &node.object;
+        let is_file = object.name.is_some() || object.media_type.as_deref().is_some_and(|it| it != "text/plain");
+        let is_text = matches!(sight.content, FileType::Text | FileType::Html | FileType::Xml);
+        object.kind == Kind::Part
+            && matches!(object.coding, Coding::Identity | Coding::QuotedPrintable)
+            && is_file
+            && is_text
+            && node.window.filled()[..sight.head_bytes].windows(2).any(|pair| pair == b"\r\n")
+            && self.containers(node).contains(&FileType::Mail)
     }
 
     /// Has a node scanned in a normalised view, too. Signatures found there are found in the object, which lies in the same

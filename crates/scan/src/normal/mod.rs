@@ -11,6 +11,7 @@
 
 mod html;
 mod late;
+mod lines;
 mod page;
 mod reference;
 mod script;
@@ -22,6 +23,7 @@ use crate::target::{HTML, TEXT};
 use html::Html;
 use late::Late;
 pub(crate) use late::has_tag;
+use lines::Lines;
 use reference::Reference;
 use text::Text;
 
@@ -63,6 +65,8 @@ pub enum View {
     NoTags,
     /// The scripts of HTML.
     Scripts,
+    /// Text whose lines end in LF.
+    Lines,
 }
 
 impl View {
@@ -73,13 +77,14 @@ impl View {
             View::NoComment => "nocomment",
             View::NoTags => "notags",
             View::Scripts => "javascript",
+            View::Lines => "lines",
         }
     }
 
     /// Type of the view's original.
     pub(crate) const fn file_type(self) -> FileType {
         match self {
-            View::Text => FileType::Text,
+            View::Text | View::Lines => FileType::Text,
             _ => FileType::Html,
         }
     }
@@ -90,6 +95,7 @@ impl View {
             View::Text => [None, Some(TEXT)],
             View::NoComment | View::NoTags => [Some(HTML), None],
             View::Scripts => [Some(HTML), Some(TEXT)],
+            View::Lines => [None, None],
         }
     }
 
@@ -117,6 +123,7 @@ pub struct Normaliser {
 #[derive(Debug, Clone)]
 enum Reading {
     Text(Text),
+    Lines(Lines),
     Html(Box<Html>),
     /// In text that is not HTML so far.
     Late(Late),
@@ -127,6 +134,7 @@ impl Normaliser {
     pub fn new(view: View) -> Normaliser {
         let reading = match view {
             View::Text => Reading::Text(Text::default()),
+            View::Lines => Reading::Lines(Lines::default()),
             _ => Reading::Html(Box::new(Html::new(view))),
         };
         Normaliser { view, reading, out: Vec::new(), told: 0, ended: false }
@@ -145,6 +153,7 @@ impl Normaliser {
     fn read(&mut self, input: &[u8]) -> usize {
         match &mut self.reading {
             Reading::Text(text) => text.read(input, &mut self.out),
+            Reading::Lines(lines) => lines.read(input, &mut self.out),
             Reading::Html(html) => html.read(input, &mut self.out),
             Reading::Late(late) => {
                 let (taken, tag) = late.read(input);
@@ -160,8 +169,10 @@ impl Normaliser {
     }
 
     fn end(&mut self) {
-        if let Reading::Html(html) = &mut self.reading {
-            html.end(&mut self.out);
+        match &mut self.reading {
+            Reading::Html(html) => html.end(&mut self.out),
+            Reading::Lines(lines) => lines.end(&mut self.out),
+            Reading::Text(_) | Reading::Late(_) => {}
         }
     }
 

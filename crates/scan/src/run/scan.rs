@@ -103,7 +103,7 @@ impl Scan {
     pub fn of_view(database: Arc<Database>, view: View) -> Scan {
         // ClamAV has no digest of the view of text.
         let called = yara::Called::default().of_type(view.file_type().name());
-        Scan { called, ..Scan::of_targets(database, view.targets(), view != View::Text) }
+        Scan { called, ..Scan::of_targets(database, view.targets(), !matches!(view, View::Text | View::Lines)) }
     }
 
     fn of_targets(database: Arc<Database>, targets: Targets, hashed: bool) -> Scan {
