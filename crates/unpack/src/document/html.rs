@@ -2,18 +2,24 @@
 //! assemble to files in the browser.
 //!
 //! A quoted string of [`RUN_MIN`] or more characters of the Base64 alphabet is emitted decoded, however a script uses
-//! it, except for digests in hexadecimal; strings joined by `+` or `&` are one, over line ends too. In URIs `%` escapes
+//! it, except for digests in hexadecimal; strings joined by `+` or `&` are one, over line ends too, and so are those that
+//! statements append to one variable. In URIs `%` escapes
 //! and references to characters are decoded first. Escaped slashes and line ends, as JSON has them, are passed.
 //!
 //! Bounds: [`RECENT_BYTES`] of recent input, and a run that is not yet long enough.
 //!
 //! Left out: strings that scripts assemble otherwise (see `script`), encodings outside of quotes (see `runs`).
 
+mod address;
+mod append;
+
 use stream::{Kind, Object, ReadAt};
 
-use crate::document::relationships::{character, unescaped};
+use crate::document::relationships::character;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
+use address::head_as_read;
+use append::{APPEND_BYTES, is_append, is_of_append, variable};
 
 /// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
@@ -34,12 +40,12 @@ pub(crate) const FORMAT: Format = Format {
 const RUN_MIN: usize = 64;
 /// Base64 characters from which on a string may go on in another line.
 const LINE_MIN: usize = 40;
-/// Enough for `data:`, a media type, a parameter and `;base64`, a part of it as references to characters.
-const RECENT_BYTES: usize = 160;
+/// Enough for `data:`, a media type and `;base64` as references to characters, and zeros in front of their numbers.
+const RECENT_BYTES: usize = 640;
 /// Look-ahead for the end of irrelevant text: all of it is read again after each string and URI.
 const AHEAD_BYTES: usize = 256;
 /// The longest reference to a character, without its `&`.
-const REFERENCE_BYTES: usize = 8;
+const REFERENCE_BYTES: usize = 12;
 
 /// A reader of text.
 pub(crate) struct Html {
@@ -49,6 +55,8 @@ pub(crate) struct Html {
     bits: u32,
     bit_count: u32,
     opened: bool,
+    /// The variable that the string is assigned to.
+    variable: Vec<u8>,
     /// Whether the last byte of a string or URI was a backslash.
     backslash: bool,
 }
@@ -69,6 +77,11 @@ enum State {
         plus: bool,
         held: Vec<u8>,
     },
+    /// After a string and this text, which may append the next one to the same variable.
+    Append {
+        text: Vec<u8>,
+        held: Vec<u8>,
+    },
     /// In a URI, within an escape.
     Uri {
         base64: bool,
@@ -87,7 +100,15 @@ enum Escape {
 
 impl Html {
     pub fn new() -> Html {
-        Html { recent: Vec::new(), state: State::Outside, bits: 0, bit_count: 0, opened: false, backslash: false }
+        Html {
+            recent: Vec::new(),
+            state: State::Outside,
+            bits: 0,
+            bit_count: 0,
+            opened: false,
+            variable: Vec::new(),
+            backslash: false,
+        }
     }
 
     fn outside(&mut self, input: &[u8]) -> usize {
@@ -97,11 +118,16 @@ impl Html {
             let ahead = &input[from..input.len().min(from + AHEAD_BYTES)];
             let quote = memchr::memchr3(b'"', b'\'', b'`', ahead);
             let before = &ahead[..quote.unwrap_or(ahead.len())];
-            let uri = memchr::memchr_iter(b',', before).find_map(|at| Some((at, self.uri(&input[..from + at])?)));
+            let uri = memchr::memchr2_iter(b',', b';', before)
+                .find_map(|at| Some((at, self.uri(&input[..from + at], before[at])?)));
             let string = || quote.map(|at| (at, State::Run { quote: ahead[at], held: Vec::new() }));
             if let Some((at, state)) = uri.or_else(string) {
                 self.state = state;
                 self.remember(&input[..=from + at]);
+                if matches!(self.state, State::Run { .. }) {
+                    let recent = &self.recent[..self.recent.len() - 1];
+                    self.variable = variable(&recent[recent.len().saturating_sub(APPEND_BYTES)..]).to_vec();
+                }
                 return from + at + 1;
             }
             from += ahead.len();
@@ -118,8 +144,11 @@ impl Html {
         }
     }
 
-    /// State after a comma behind `read`, if it ends the head of a URI.
-    fn uri(&self, read: &[u8]) -> Option<State> {
+    /// State after a comma behind `read`, or after the end of a reference to one, if it ends the head of a URI.
+    fn uri(&self, read: &[u8], end: u8) -> Option<State> {
+        if end == b';' && !matches!(read.last().or(self.recent.last()), Some(b'4' | b'c' | b'C' | b'a')) {
+            return None;
+        }
         let read = &read[read.len().saturating_sub(RECENT_BYTES)..];
         let before = &self.recent[self.recent.len().saturating_sub(RECENT_BYTES - read.len())..];
         // Most commas end nothing.
@@ -127,9 +156,8 @@ impl Html {
         let recent = &mut [0; RECENT_BYTES][..before.len() + read.len()];
         recent[..before.len()].copy_from_slice(before);
         recent[before.len()..].copy_from_slice(read);
-        let unescaped = memchr::memchr(b'&', recent).map(|_| unescaped(&String::from_utf8_lossy(recent)).into_bytes());
-        let recent = unescaped.as_deref().unwrap_or(recent);
-        let (before, media) = recent.split_at(memchr::memrchr(b':', recent)?);
+        let recent = head_as_read(recent, end)?;
+        let (before, media) = recent.split_at(memchr::memrchr(b':', &recent)?);
         if !before.last_chunk().is_some_and(|name: &[u8; 4]| name.eq_ignore_ascii_case(b"data")) {
             return None;
         }
@@ -233,6 +261,7 @@ impl Html {
             b'"' | b'\'' | b'`' if plus && self.opened => State::Long { quote: byte },
             b'"' | b'\'' | b'`' if plus => State::Run { quote: byte, held },
             b' ' | b'\t' | b'\r' | b'\n' => State::Joint { plus, held },
+            _ if !plus && !self.variable.is_empty() && is_of_append(byte) => State::Append { text: vec![byte], held },
             _ => {
                 self.remember(&held);
                 self.close(outbox);
@@ -240,6 +269,24 @@ impl Html {
             }
         };
         true
+    }
+
+    /// Reads a byte between two strings of which the second may be appended to the first.
+    fn append(&mut self, mut text: Vec<u8>, held: Vec<u8>, byte: u8, outbox: &mut Outbox) -> bool {
+        if is_of_append(byte) && text.len() < APPEND_BYTES {
+            text.push(byte);
+            self.state = State::Append { text, held };
+            return true;
+        }
+        let is_quote = matches!(byte, b'"' | b'\'' | b'`');
+        if is_quote && is_append(&text, &self.variable) {
+            self.state = if self.opened { State::Long { quote: byte } } else { State::Run { quote: byte, held } };
+            return true;
+        }
+        self.remember(&held);
+        self.remember(&text);
+        self.close(outbox);
+        false
     }
 
     fn uri_byte(&mut self, base64: bool, escape: Escape, byte: u8, outbox: &mut Outbox) -> bool {
@@ -289,13 +336,21 @@ impl Html {
         byte: u8,
         outbox: &mut Outbox,
     ) -> bool {
-        if length < REFERENCE_BYTES && (byte.is_ascii_alphanumeric() || byte == b'#') {
+        let is_digit = match name[..length] {
+            [b'#', b'x' | b'X', ..] => byte.is_ascii_hexdigit(),
+            [b'#'] => byte.is_ascii_digit() || matches!(byte, b'x' | b'X'),
+            [b'#', ..] => byte.is_ascii_digit(),
+            _ => byte.is_ascii_alphanumeric() || byte == b'#',
+        };
+        if length < REFERENCE_BYTES && is_digit {
             name[length] = byte;
             self.state = State::Uri { base64, escape: Escape::Reference(name, length + 1) };
             return true;
         }
         self.open(outbox);
-        let character = (byte == b';').then(|| character(&String::from_utf8_lossy(&name[..length]))).flatten();
+        // A number needs no semicolon.
+        let is_whole = byte == b';' || name[..length].starts_with(b"#");
+        let character = is_whole.then(|| character(&String::from_utf8_lossy(&name[..length]))).flatten();
         match character {
             Some(character) if base64 => self.decode(u8::try_from(character).unwrap_or(b' '), outbox),
             Some(character) => outbox.content(character.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -303,7 +358,7 @@ impl Html {
             None => outbox.content(&[b"&", &name[..length]].concat()),
         }
         self.state = State::Uri { base64, escape: Escape::None };
-        character.is_some()
+        character.is_some() && byte == b';'
     }
 }
 
@@ -320,6 +375,7 @@ impl Reader for Html {
                 State::Run { quote, held } => self.run(quote, held, byte, outbox),
                 State::Long { quote } => self.long(quote, byte, outbox),
                 State::Joint { plus, held } => self.joint(plus, held, byte, outbox),
+                State::Append { text, held } => self.append(text, held, byte, outbox),
                 State::Uri { base64, escape } => self.uri_byte(base64, escape, byte, outbox),
             };
             at += usize::from(taken);
@@ -361,6 +417,67 @@ mod tests {
             law::holds(make, json.as_bytes());
             law::holds_at_every_cut(make, json.as_bytes());
             assert_eq!(law::content(&law::tell(make(), json.as_bytes())), content, "{json}");
+        }
+    }
+
+    #[test]
+    fn strings_appended_to_one_variable_are_one() {
+        let content: Vec<u8> = (0..=255).rev().collect();
+        let base64 = text::base64::encode(&content);
+        let lines: Vec<_> = base64.as_bytes().chunks(50).map(String::from_utf8_lossy).collect();
+        for (first, each, last) in [
+            ("var b=\"", "\";\nb+=\"", "\";"),
+            ("b = \"", "\"\r\nb = b & \"", "\"\r\n"),
+            ("let b = '';\nb += '", "'\n  b += '", "'\n"),
+            ("$b = '", "';\n$b .= '", "';"),
+            ("this.b = '", "'; this.b += '", "';"),
+        ] {
+            let script = format!("<script>\n{first}{}{last}\nf(b)</script>", lines.join(each));
+            let make = || Reading::new(Html::new());
+            law::holds(make, script.as_bytes());
+            law::holds_at_every_cut(make, script.as_bytes());
+            let told = law::tell(make(), script.as_bytes());
+            assert_eq!(law::content(&told), content, "{script}");
+            assert_eq!(told.iter().filter(|told| matches!(told, law::Told::Open(_))).count(), 1);
+        }
+    }
+
+    #[test]
+    fn strings_of_two_variables_are_two() {
+        let content: Vec<u8> = (0..90).collect();
+        let base64 = text::base64::encode(&content);
+        let script = format!("a += \"{base64}\";\nb += \"{base64}\";\nb += 1; c(\"{base64}\")");
+        let told = law::tell(Reading::new(Html::new()), script.as_bytes());
+        assert_eq!(told.iter().filter(|told| matches!(told, law::Told::Open(_))).count(), 3);
+    }
+
+    /// Attribute values are decoded first; the parser of addresses takes tabs and line ends out.
+    #[test]
+    fn addresses_are_read_as_browsers_read_them() {
+        let content: Vec<u8> = (0..=255).rev().collect();
+        let base64 = text::base64::encode(&content);
+        let plain = format!("data:application/zip;base64,{base64}");
+        let referred = |write: fn(u8) -> String| plain.bytes().map(write).collect::<String>();
+        let data_referred = |write: fn(u8) -> String| {
+            format!("data:application/zip;base64,{}", base64.bytes().map(write).collect::<String>())
+        };
+        for address in [
+            referred(|byte| format!("&#{byte};")),
+            referred(|byte| format!("&#x{byte:x};")),
+            referred(|byte| format!("&#0000{byte};")),
+            referred(|byte| format!("&#X00{byte:X};")),
+            data_referred(|byte| format!("&#{byte}")),
+            data_referred(|byte| format!("&#x{byte:x};")),
+            plain.replace("data:", "da\tta:"),
+            plain.replace("data:", "data\n:"),
+            plain.replace("data:", "d&Tab;at&NewLine;a&colon;"),
+            format!("data:application/zip;base64,{}", base64.replace('A', "A&Tab;").replace('z', "z&NewLine;")),
+            plain.replace(',', "&comma;"),
+        ] {
+            let page = format!("<p>x</p><a href=\"{address}\">x, y; z</a>");
+            let make = || Reading::new(Html::new());
+            law::holds(make, page.as_bytes());
+            assert_eq!(law::content(&law::tell(make(), page.as_bytes())), content, "{page}");
         }
     }
 

@@ -158,6 +158,7 @@ pub(crate) fn unescaped(value: &str) -> String {
     while let Some((before, reference)) = rest.split_once('&') {
         text.push_str(before);
         let found = reference.split_once(';').and_then(|(name, behind)| Some((character(name)?, behind)));
+        let found = found.or_else(|| number_alone(reference));
         match found {
             Some((character, behind)) => {
                 text.push(character);
@@ -170,6 +171,18 @@ pub(crate) fn unescaped(value: &str) -> String {
         }
     }
     text + rest
+}
+
+/// The character of a reference by number that has no semicolon, and what stands behind it.
+fn number_alone(reference: &str) -> Option<(char, &str)> {
+    let digits = reference.strip_prefix('#')?;
+    let (digits, is_digit) = match digits.strip_prefix(['x', 'X']) {
+        Some(hex) => (hex, (|char| char.is_ascii_hexdigit()) as fn(char) -> bool),
+        None => (digits, (|char| char.is_ascii_digit()) as fn(char) -> bool),
+    };
+    let behind = digits.trim_start_matches(is_digit);
+    let name = &reference[..reference.len() - behind.len()];
+    Some((character(name)?, behind))
 }
 
 /// The character that a reference names: those of XML, by number, and the marks of a `data:` URI.
@@ -186,6 +199,8 @@ pub(crate) fn character(name: &str) -> Option<char> {
         "sol" => return Some('/'),
         "plus" => return Some('+'),
         "equals" => return Some('='),
+        "Tab" => return Some('\t'),
+        "NewLine" => return Some('\n'),
         _ => name.strip_prefix('#')?,
     };
     let code = match number.strip_prefix(['x', 'X']) {

@@ -26,7 +26,7 @@ use crate::frame::cuts;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use armour::Armour;
 use base64::{Base64, Decided};
-use property::name_before;
+use property::{is_read_elsewhere, name_before};
 
 /// Bytes that are looked at together, and held that long.
 const PIECE_BYTES: usize = 512;
@@ -217,9 +217,7 @@ fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), u
                     run.held.extend_from_slice(before);
                     run.folded = Some(true);
                 }
-                None if at > 0 && matches!(held[at - 1], b'"' | b'\'' | b'`' | b',' | b'%') => {
-                    run.decided = Decided::Dropped
-                }
+                None if is_read_elsewhere(&held[..at]) => run.decided = Decided::Dropped,
                 None => {}
             }
             run.name = name_before(&held[..at]);
@@ -389,6 +387,8 @@ mod tests {
             format!("dn: x\njpegPhoto:: {}\n {}\ncn: y\n", &encoded(999, "")[..64], &encoded(999, "")[64..]),
             format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", encoded(64, "\n")),
             format!("{}\n", encoded(76, "\n")),
+            format!("id,content\n7,{}\n", encoded(999, "")),
+            format!("id,content,x\n7,{},8\n", encoded(999, "")),
         ] {
             assert_eq!(found(&text), [CONTENT], "{text}");
         }

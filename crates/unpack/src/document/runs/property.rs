@@ -1,4 +1,4 @@
-//! The names that the properties of calendars give to attachments.
+//! Text in front of a run: the names that the properties of calendars give to attachments, and the marks of other readers.
 
 use super::BACK_BYTES;
 use crate::frame::name;
@@ -30,6 +30,21 @@ pub(super) fn name_before(before: &[u8]) -> Option<Box<str>> {
     let end = value.iter().position(|byte| ends.contains(byte))?;
     let is_value = line.contains(&b':') && end > 0;
     is_value.then(|| name::utf8_or_latin1(&value[..end]))
+}
+
+/// Whether a run behind this text is a string, or the content of a `data:` URI; the field of a table is none.
+pub(super) fn is_read_elsewhere(before: &[u8]) -> bool {
+    let before = &before[before.len().saturating_sub(BACK_BYTES)..];
+    match before.last() {
+        Some(b'"' | b'\'' | b'`' | b'%') => true,
+        Some(b',') => {
+            let line = memchr::memrchr(b'\n', before).map_or(before, |end| &before[end..]);
+            let has = |words: &[u8]| memchr::memmem::find(&line.to_ascii_lowercase(), words).is_some();
+            let is_cut = before.len() == BACK_BYTES && !line.starts_with(b"\n");
+            is_cut || has(b"data:") || has(b"base64,") || has(b"&")
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
