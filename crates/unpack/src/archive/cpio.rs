@@ -66,6 +66,7 @@ impl Cpio {
     fn member(&mut self, header: &Header, head: &[u8]) -> Record {
         const TYPE: u64 = 0o170_000;
         const DIRECTORY: u64 = 0o040_000;
+        const LINK: u64 = 0o120_000;
         let name = &head[header.name_at..header.name_at.saturating_add(header.name_bytes)];
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         self.ended = name == TRAILER;
@@ -80,7 +81,9 @@ impl Cpio {
         let entry = Entry { packed: size, size, empty_before, ..Entry::default() };
         let object =
             Object { name: Some(name), size: Some(header.size), entry: Some(Box::new(entry)), ..Object::default() };
-        let check = header.sum.map_or(Check::None, Check::sum);
+        // The sum of a link's target is 0.
+        let sum = header.sum.filter(|_| header.mode & TYPE != LINK);
+        let check = sum.map_or(Check::None, Check::sum);
         Record::Member(header.length, Member { object, content: Content::Raw(header.size), check })
     }
 }

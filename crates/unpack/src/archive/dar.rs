@@ -2,7 +2,7 @@
 //!
 //! The catalogue at the end, compressed too, is not needed, as by the tool when it reads a tape: the streams of files
 //! follow each other and, with the default marks between them, each follows its name. The searches for archives find
-//! files that are stored or compressed with bzip2, xz or zstd. Left out: encryption, LZO and LZ4, which have a finding; so has a slice
+//! files compressed with bzip2, xz or zstd. Left out: encryption, files that are stored, LZO and LZ4, which have a finding; so has a slice
 //! of an archive that has more of them.
 //! Source: dar's "notes on the format of archives". Bounds: [`BACK_BYTES`], two states of zlib-rs.
 
@@ -19,7 +19,7 @@ use crate::frame::reader::{Outbox, Reading};
 pub(crate) const FORMAT: Format = Format {
     name: "dar",
     methods: "zlib; with marks, the names of files",
-    not_read: "LZO, LZ4, encryption, slices of a split archive; the catalogue",
+    not_read: "stored files, LZO, LZ4, encryption, slices of a split archive; the catalogue",
     reads: Reads::Stream,
     memory: "90 KiB",
     decoder: "own; zlib-rs",
@@ -85,7 +85,7 @@ impl Slice {
         let fields = Fields::read(&self.head);
         if fields.edition.as_ref().is_some_and(|edition| edition.is_encrypted) {
             outbox.finding(Class::Encrypted, ENCRYPTED, 0);
-        } else if fields.edition.as_ref().is_some_and(|edition| b"ljkq".contains(&edition.method)) {
+        } else if fields.edition.as_ref().is_some_and(|edition| b"nljkq".contains(&edition.method)) {
             outbox.finding(Class::Limit, UNOPENED, 0);
         }
         if fields.goes_on || fields.is_cut && fields.edition.is_none() {

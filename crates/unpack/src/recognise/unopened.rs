@@ -1,7 +1,8 @@
 //! Known formats without a reader: a finding reports that their content was not inspected.
 //!
-//! Images of Windows made to be piped, old squashfs, EROFS and UBI; disks of QEMU's first version and of VMware in
-//! several files; lrzip, zpaq, bzip3; packs and bundles of git. A file is recognised by its beginning, which does not depend on its content. A
+//! Images of Windows made to be piped, old squashfs, EROFS, UBI, UBIFS, romfs and ext2 to ext4; disks of QEMU's
+//! first version and QED, of Parallels, and of VMware in several files; archives of Electron; lrzip, zpaq, bzip3; packs and
+//! bundles of git. A file is recognised by its beginning, which does not depend on its content. A
 //! format that gets a reader loses its line here.
 //!
 //! Bounds: [`HEAD_BYTES`]. Left out: such files after or within others.
@@ -9,10 +10,10 @@
 use stream::Class;
 
 use super::by_head::{ByHead, Mark, has_magic};
-use crate::frame::codec::le16;
+use crate::frame::codec::{le16, le32};
 
 /// Bytes that are looked at.
-const HEAD_BYTES: usize = 1028;
+const HEAD_BYTES: usize = 1152;
 
 /// Magic that is certain.
 const CERTAIN: &[(usize, &[u8])] = &[
@@ -30,6 +31,11 @@ const CERTAIN: &[(usize, &[u8])] = &[
     (0, b"# v3 git bundle\n"),
     (0, b"UBI#\x01"),
     (0, b"UBI!"),
+    (0, b"\x31\x18\x10\x06"),
+    (0, b"-rom1fs-"),
+    (0, b"QED\0"),
+    (0, b"WithoutFreeSpace"),
+    (0, b"WithouFreSpacExt"),
     (1024, b"\xe2\xe1\xf5\xe0"),
 ];
 
@@ -40,7 +46,21 @@ pub(crate) fn reader() -> ByHead {
 }
 
 fn is_unopened(head: &[u8]) -> bool {
-    has_magic(head, CERTAIN) || is_squashfs(head)
+    has_magic(head, CERTAIN) || is_squashfs(head) || is_ext(head) || is_asar(head)
+}
+
+/// The superblock of ext2 to ext4: its magic has two bytes only, so its other fields have to make sense.
+fn is_ext(head: &[u8]) -> bool {
+    const SUPERBLOCK: usize = 1024;
+    let Some(block) = head.get(SUPERBLOCK..).filter(|block| block.len() >= 80) else { return false };
+    let is_counted = le32(block, 0) > 0 && le32(block, 4) > 0 && le32(block, 32) > 0 && le32(block, 40) > 0;
+    le16(block, 56) == 0xef53 && is_counted && le32(block, 20) <= 1 && le32(block, 24) <= 6 && le32(block, 76) <= 1
+}
+
+/// The index of an archive of Electron: JSON, within lengths that tell of each other.
+fn is_asar(head: &[u8]) -> bool {
+    let json = head.get(16..).unwrap_or_default();
+    le32(head, 0) == 4 && le32(head, 4) == le32(head, 8).wrapping_add(4) && json.starts_with(b"{\"files\":")
 }
 
 /// Magic of either byte order, and versions that were in use.
@@ -68,12 +88,21 @@ mod tests {
         for (offset, magic) in CERTAIN {
             assert!(is_told(&at(*offset, magic)), "{}", magic.escape_ascii());
         }
+        let mut ext = vec![0; 1024 + 80];
+        for (place, value) in [(0, 16u32), (4, 64), (20, 1), (32, 8192), (40, 16), (56, 0x1_ef53), (76, 1)] {
+            ext[1024 + place..][..4].copy_from_slice(&value.to_le_bytes());
+        }
+        assert!(is_told(&ext));
+        assert!(is_told(
+            b"\x04\0\0\0\x2c\0\0\0\x28\0\0\0\x22\0\0\0{\"files\":{\"a.txt\":{\"size\":5,\"offset\":\"0\"}}}hello"
+        ));
         let squashfs = [&b"hsqs"[..], &[0; 24], b"\x03\0\0\0"].concat();
         assert!(is_told(&squashfs));
     }
 
     #[test]
     fn other_files_are_not() {
+        assert!(!is_told(&at(1024 + 56, b"\x53\xef")));
         for head in [&b""[..], b"hsqs", b"\x1a\x08\0", b"\x1a\x02no end of a name at all, and on"] {
             assert!(!is_told(head), "{}", head.escape_ascii());
         }
