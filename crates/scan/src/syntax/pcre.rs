@@ -65,11 +65,13 @@ struct Flags {
 /// A search that is under way, from turn to turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
+    /// Where the subject begins: nothing stands before it for `^`, `\b` and what looks behind. All other places count from it.
+    base: usize,
     /// Where the next match may start.
     from: usize,
     /// Where the last one may.
     last: usize,
-    /// Where the content ends for it.
+    /// Where the subject ends.
     end: usize,
     /// Whether it goes on place by place.
     by_place: bool,
@@ -118,20 +120,23 @@ impl Pcre {
     pub(crate) fn search(&self, content: &[u8], size: u64, layout: Option<&Layout>) -> Option<Search> {
         let places = self.location.at_end(layout, size).into_iter().next()?;
         let anywhere = self.location == Location::Anywhere;
-        let from = usize::try_from(*places.start()).unwrap_or(usize::MAX);
+        let base = usize::try_from(*places.start()).unwrap_or(usize::MAX);
+        let rest = content.len().checked_sub(base)?;
         let last = match places.end() {
             _ if anywhere || (self.flags.rolling && places.start() == places.end()) => usize::MAX,
-            &last => usize::try_from(last).unwrap_or(usize::MAX),
+            &last => usize::try_from(last).unwrap_or(usize::MAX).saturating_sub(base),
         };
-        let end = if self.flags.encompass && last != usize::MAX { last.min(content.len()) } else { content.len() };
-        let last = if self.flags.anchored { from } else { last };
-        Some(Search { from, last, end, by_place: false, count: 0 })
+        // A place alone is no region.
+        let end = if self.flags.encompass && last > 0 { last.min(rest) } else { rest };
+        let last = if self.flags.anchored { 0 } else { last };
+        Some(Search { base, from: 0, last, end, by_place: false, count: 0 })
     }
 
     /// Goes on with a search until something is to be said, and says how much work that was.
     pub(crate) fn turn(&self, search: &mut Search, content: &[u8]) -> (Turn, u64) {
         let regex = self.compiled.get_or_init(|| compile(&self.expression, self.flags).ok().map(Box::new));
-        let content = content.get(..search.end).unwrap_or(content);
+        let subject = content.get(search.base..).unwrap_or_default();
+        let content = subject.get(..search.end).unwrap_or(subject);
         let Some(regex) = regex.as_ref().filter(|_| search.from <= content.len().min(search.last)) else {
             return (Turn::Over, 1);
         };
@@ -349,6 +354,20 @@ mod tests {
             ("1,1:0/abc/", "abcabc", 0),
             ("1,3:0/abc/e", "abcabc", 0),
             ("1,5:0/abc/e", "abcabc", 1),
+            ("1,3:0/bca/e", "abcabc", 1),
+            ("1,3:0/cab/e", "abcabc", 0),
+            ("1:0/bc/e", "abcabc", 1),
+            ("1:0/ca/e", "abcabc", 0),
+            ("1,0:0/bcabc/e", "abcabc", 1),
+            ("2:0/ab/er", "abcabc", 1),
+            ("1:0/^bc/", "abcabc", 1),
+            ("1:0/\\Abc/", "abcabc", 1),
+            ("1:0/\\bbc/", "abcabc", 1),
+            ("1:0/(?<!a)bc/", "abcabc", 1),
+            ("1:0/(?<=a)bc/", "abcabc", 0),
+            ("1:0/\\Bbc/", "abcabc", 0),
+            ("1,3:0/^ca/", "abcabc", 0),
+            ("9:0/a*/", "abcabc", 0),
             ("0/b$/", "ab\n", 1),
             ("0/b$/E", "ab\n", 0),
             ("0/b$/m", "ab\nc", 1),
