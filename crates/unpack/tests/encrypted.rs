@@ -171,6 +171,39 @@ fn an_encrypted_picture_does_not_hide_what_follows() {
     }
 }
 
+/// A stream whose encrypted data go on beyond what is kept of every document, for all ciphers.
+#[test]
+fn an_encrypted_stream_is_read_across_the_end_of_the_head() {
+    const HEAD_BYTES: usize = 64 << 10;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted/pdf");
+    for name in ["rc4-40.pdf", "rc4-128.pdf", "aesv2.pdf", "aesv3.pdf"] {
+        let mut document = std::fs::read(folder.join(name)).expect("it is there");
+        let file = memchr::memmem::find(&document, b"/EmbeddedFile").expect("it has an attachment");
+        let data = file + memchr::memmem::find(&document[file..], b"stream\n").expect("it has data") + 7;
+        let line = document.iter().position(|&byte| byte == b'\n').expect("it has lines");
+        document.splice(line..line, std::iter::repeat_n(b' ', HEAD_BYTES - 12 - data));
+        let root = Node::open_with(Default::default(), document, 1, &Passwords::default());
+        assert!(has_the_attachment(root, Path::new(name)));
+    }
+}
+
+/// Data that end early for their filter do not show that a document is not encrypted.
+#[test]
+fn a_stream_that_ends_early_does_not_hide_what_follows() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted/pdf");
+    for name in ["rc4-128.pdf", "aesv2.pdf", "aesv3.pdf"] {
+        for early in ["/ASCII85Decode /Length 4 >> stream\n!!~>", "/ASCIIHexDecode /Length 3 >> stream\n41>"] {
+            let early = format!("\n91 0 obj << /Filter {early}\nendstream endobj\n{}", " ".repeat(66_000));
+            let mut document = std::fs::read(folder.join(name)).expect("it is there");
+            let line = document.iter().position(|&byte| byte == b'\n').expect("it has lines");
+            document.splice(line..line, early.bytes());
+            let root = Node::open_with(Default::default(), document, 1, &Passwords::default());
+            let attached = |child: &Node| child.content == b"the attached text of a test\n";
+            assert!(root.children.iter().any(attached), "{name} {early:.40}");
+        }
+    }
+}
+
 fn has_the_attachment(root: Node, path: &Path) -> bool {
     let named = root.children.iter().find(|child| child.object.name.as_deref() == Some("attached name.txt"));
     let found = named.is_some_and(|child| child.content == b"the attached text of a test\n");

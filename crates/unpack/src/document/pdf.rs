@@ -53,7 +53,7 @@ use data::{Data, Sink};
 use filter::{Chain, Turn};
 use known::Known;
 use lexer::{Lexer, Token};
-use mark::Mark;
+use mark::{Mark, Marked};
 use object::{Object, STRING_BYTES, Wanted};
 use security::{FileKey, Locked};
 
@@ -86,6 +86,8 @@ pub(crate) struct Pdf {
     is_document: bool,
     /// Bytes taken of the input, or of what is read again.
     at: u64,
+    /// End of the document, when it has come.
+    end: u64,
     /// Where the byte stands that is being read.
     here: u64,
     lexer: Lexer,
@@ -97,6 +99,8 @@ pub(crate) struct Pdf {
     string: Sink,
     keys: Keys<Locked>,
     key: Option<FileKey>,
+    /// Whether it is decided that the document is encrypted, and can be opened or not.
+    is_decided: bool,
     known: Known,
     again: Again,
     /// First faults, one of each name.
@@ -119,6 +123,7 @@ impl Pdf {
             limits: limits.clone(),
             is_document: true,
             at: 0,
+            end: 0,
             here: 0,
             lexer: Lexer::new(),
             mark: Mark::default(),
@@ -128,6 +133,7 @@ impl Pdf {
             string: Sink::None,
             keys: Keys::new(&passwords.behind(b"")),
             key: None,
+            is_decided: false,
             known: Known::default(),
             again: Again::new(limits),
             faults: Vec::new(),
@@ -159,11 +165,10 @@ impl Pdf {
                 return at;
             }
             self.here = self.at + at as u64;
-            if let Some((id, start)) = self.mark.push(byte, self.here) {
-                self.marked(id, start, outbox);
-                if self.lexer.is_between() {
-                    continue;
-                }
+            if let Some((marked, start)) = self.mark.push(byte, self.here)
+                && self.marked(marked, start, outbox)
+            {
+                continue;
             }
             // `stream` ends with the byte behind it, which the line end is to see.
             while matches!(self.state, State::Words) {
@@ -185,13 +190,19 @@ impl Pdf {
         input.len()
     }
 
-    /// An object begins here, or seems to.
-    fn marked(&mut self, id: (u64, u64), start: u64, outbox: &mut Outbox) {
-        let hidden = self.object.is_some() && (self.lexer.is_in_string() || self.lexer.is_in_comment());
-        if hidden {
-            return self.again.hides(start);
+    /// An object or a trailer begins here, or seems to. Returns whether it is one that its last byte begins.
+    fn marked(&mut self, marked: Marked, start: u64, outbox: &mut Outbox) -> bool {
+        let is_enclosed = self.lexer.is_in_string() || self.lexer.is_in_comment();
+        match marked {
+            _ if is_enclosed && self.object.is_some() => {
+                self.again.hides(start);
+                return false;
+            }
+            Marked::Object(id) => self.begin(Some(id), outbox),
+            Marked::Trailer if is_enclosed => self.begin(None, outbox),
+            Marked::Trailer => return false,
         }
-        self.begin(Some(id), outbox);
+        true
     }
 
     fn begin(&mut self, id: Option<(u64, u64)>, outbox: &mut Outbox) {

@@ -129,12 +129,13 @@ impl Again {
     pub fn everything(&mut self, end: u64) {
         self.forget();
         let head = self.head.min(end);
-        self.passages.push_back(Passage { start: 0, end: head, object: None });
-        if head < end {
-            let tail = self.tail.unwrap_or(end);
-            self.missed = (tail > head).then_some(head);
-            self.passages.push_back(Passage { start: tail, end, object: None });
+        let tail = self.tail.unwrap_or(end);
+        if tail <= head || head == end {
+            return self.passages.push_back(Passage { start: 0, end, object: None });
         }
+        self.missed = Some(head);
+        self.passages.push_back(Passage { start: 0, end: head, object: None });
+        self.passages.push_back(Passage { start: tail, end, object: None });
     }
 
     /// Drops the objects that were to be read again.
@@ -167,6 +168,11 @@ impl Again {
         if let Some(passage) = self.reading.as_mut().filter(|passage| passage.object.is_some()) {
             passage.end = 0;
         }
+    }
+
+    /// Whether there is another passage.
+    pub fn has_next(&self) -> bool {
+        !self.passages.is_empty()
     }
 
     /// Goes on to the next passage: where it starts, and its object.

@@ -46,7 +46,11 @@ impl Pdf {
         if !self.wind_up(outbox) {
             return Ended::More;
         }
-        if !self.again.is_reading() && !self.decrypt(outbox) {
+        self.end = self.end.max(self.at);
+        // What is read again may have the trailer, with the first sign of it or the identifier.
+        let waits = !self.known.has_identifier() && self.again.has_next();
+        if self.known.is_encrypted() && !self.is_decided && !waits {
+            self.decrypt(outbox);
             return Ended::More;
         }
         match self.again.next() {
@@ -60,12 +64,8 @@ impl Pdf {
         Ended::More
     }
 
-    /// After the first reading: if the document is encrypted and can be opened, all of it is read again. Whether that is
-    /// decided: one password is tried a turn.
-    fn decrypt(&mut self, outbox: &mut Outbox) -> bool {
-        if !self.known.is_encrypted() {
-            return true;
-        }
+    /// Tries a password. If it opens the encrypted document, all of it is read again.
+    fn decrypt(&mut self, outbox: &mut Outbox) {
         let mut work = 0;
         let tried = match self.known.locked() {
             Some(locked) => self.keys.attempt(&locked, &mut work, |_| Judgement::Right),
@@ -73,20 +73,19 @@ impl Pdf {
         };
         outbox.worked(work);
         if matches!(tried, Tried::More) {
-            return false;
+            return;
         }
+        self.is_decided = true;
         self.faults.clear();
         if let Tried::Found(key) = tried {
             self.key = Some(key);
-            self.again.everything(self.at);
-            return true;
+            return self.again.everything(self.end);
         }
         self.again.forget();
         if matches!(tried, Tried::Refused) {
             self.fault(TOO_COSTLY.class, TOO_COSTLY.name, 0);
         }
         self.fault(Class::Encrypted, "Heuristics.Encrypted.Pdf", 0);
-        true
     }
 
     fn conclude(&mut self, outbox: &mut Outbox) -> Ended {

@@ -54,8 +54,8 @@ impl Pdf {
     pub(super) fn line_end(&mut self, returned: bool, input: &[u8], outbox: &mut Outbox) -> usize {
         let Some(object) = self.object.take() else { return 0 };
         let first = self.known.filters(&object).first().copied();
-        // No zlib stream begins with white space.
-        let skips_all = first == Some(Filter::Flate);
+        // No zlib stream begins with white space, if it is not encrypted.
+        let skips_all = first == Some(Filter::Flate) && self.key.is_none();
         let belongs = match input[0] {
             b'\r' => skips_all || !returned,
             b'\n' => true,
@@ -141,7 +141,10 @@ impl Pdf {
         let (taken, state) = match data.extent.part(input) {
             Part::Data(count) => return self.take(data, &input[..count], outbox),
             Part::Held(count) => (count, State::Data(data)),
-            Part::End(count) => (count, State::Rest(data)),
+            Part::End(count) => {
+                data.extent.end(data.chain.takes_surplus());
+                (count, State::behind(data))
+            }
         };
         self.state = state;
         taken
@@ -171,7 +174,7 @@ impl Pdf {
 
     fn after(&mut self, turn: Turn, data: Box<Data>, outbox: &mut Outbox) {
         match turn {
-            Turn::Took(_) => self.state = State::Data(data),
+            Turn::Took(_) => self.state = State::behind(data),
             Turn::Over => self.end_data(data, outbox),
         }
     }
@@ -186,7 +189,7 @@ impl Pdf {
     }
 
     fn end_data(&mut self, data: Box<Data>, outbox: &mut Outbox) {
-        if data.is_strict && data.chain.has_decoded(0) {
+        if data.is_strict && data.chain.has_inflated() {
             self.again.shows_plain();
         }
         let Data { start, chain, extent, opening, .. } = *data;
@@ -214,6 +217,13 @@ impl Pdf {
             self.at += taken as u64;
             left = &left[taken..];
         }
+    }
+}
+
+impl State {
+    /// Reads on in the data, or what is left in the filters if all has come.
+    fn behind(data: Box<Data>) -> State {
+        if data.extent.is_over() { State::Rest(data) } else { State::Data(data) }
     }
 }
 

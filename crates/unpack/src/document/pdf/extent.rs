@@ -27,6 +27,8 @@ pub(super) struct Extent {
     held: Vec<u8>,
     /// So many of the held bytes are data.
     decided: usize,
+    /// The end has come.
+    ended: bool,
 }
 
 /// Part of the input.
@@ -50,6 +52,7 @@ impl Extent {
             seen: 0,
             held: Vec::with_capacity(HELD_MAX),
             decided: 0,
+            ended: false,
         }
     }
 
@@ -64,9 +67,22 @@ impl Extent {
         self.decided -= count;
     }
 
-    /// Returns the held bytes.
+    /// Returns the held bytes that have not been read.
     pub fn into_held(self) -> Vec<u8> {
-        self.held
+        if self.ended { Vec::new() } else { self.held }
+    }
+
+    /// The end has come. White space in front of it is released if filters can tell data from it, else it is none of them.
+    pub fn end(&mut self, is_released: bool) {
+        self.ended = true;
+        let spaces = self.held.iter().take_while(|&&byte| is_space(byte)).count();
+        self.held.truncate(if is_released { spaces } else { 0 });
+        self.decided = self.held.len();
+    }
+
+    /// Whether the end has come, and nothing is released.
+    pub fn is_over(&self) -> bool {
+        self.ended && self.held.is_empty()
     }
 
     /// Whether the declared length has not been reached.
@@ -91,9 +107,7 @@ impl Extent {
         }
         for (at, &byte) in input.iter().enumerate() {
             self.held.push(byte);
-            if let Some(end) = self.complete() {
-                // Bytes before the white space have been released already.
-                self.held.drain(..end);
+            if self.is_complete() {
                 return Part::End(at + 1);
             }
             self.decided = self.impossible();
@@ -105,10 +119,10 @@ impl Extent {
         Part::Held(input.len())
     }
 
-    /// Returns the length of the held bytes, if they are white space and an end.
-    fn complete(&self) -> Option<usize> {
-        let word = self.held.trim_ascii_start();
-        ENDS.contains(&word).then_some(self.held.len())
+    /// Returns whether the held bytes are white space and an end; bytes before these have been released already.
+    fn is_complete(&self) -> bool {
+        let spaces = self.held.iter().take_while(|&&byte| is_space(byte)).count();
+        ENDS.contains(&&self.held[spaces..])
     }
 
     /// How many of the first bytes held cannot belong to an end.

@@ -88,6 +88,11 @@ pub(super) struct Chain {
     free_bytes: u64,
     ratio_max: u64,
     fault: Option<Fault>,
+    /// The first Flate among them, and whether it has written something.
+    flate: Option<usize>,
+    has_written: bool,
+    /// See [`Chain::takes_surplus`].
+    takes_surplus: bool,
 }
 
 struct Work {
@@ -119,7 +124,9 @@ impl Chain {
     /// The chain of these filters, behind `cipher`.
     pub fn new(cipher: Option<Cipher>, filters: &[Filter], parameters: &[Parameters], limits: &Limits) -> Chain {
         let mut layers: Vec<Box<dyn Layer>> = Vec::new();
-        let mut fault = None;
+        let (mut fault, mut flate) = (None, None);
+        let has_end = filters.iter().find(|filter| **filter != Filter::Crypt) == Some(&Filter::Flate);
+        let takes_surplus = has_end || matches!(cipher, Some(Cipher::Aes(_)));
         layers.extend(cipher.map(|cipher| Box::new(cipher) as Box<dyn Layer>));
         for (index, &filter) in filters.iter().enumerate() {
             if index == FILTERS_MAX {
@@ -137,7 +144,10 @@ impl Chain {
                 Filter::AsciiHex => layers.push(Box::new(AsciiHex::default())),
                 Filter::Ascii85 => layers.push(Box::new(Ascii85::default())),
                 Filter::RunLength => layers.push(Box::new(RunLength::default())),
-                Filter::Flate => layers.push(Box::new(Flate { zlib: Zlib::new(), begun: false })),
+                Filter::Flate => {
+                    flate = flate.or(Some(layers.len()));
+                    layers.push(Box::new(Flate { zlib: Zlib::new(), begun: false }));
+                }
                 Filter::Lzw => layers.push(Box::new(Lzw::new(parameters.early_change))),
             }
             if matches!(filter, Filter::Flate | Filter::Lzw) && parameters.predictor > 1 {
@@ -156,6 +166,9 @@ impl Chain {
             free_bytes: limits.ratio_free_bytes,
             ratio_max: limits.ratio_max.into(),
             fault,
+            flate,
+            has_written: false,
+            takes_surplus,
         }
     }
 
@@ -167,6 +180,17 @@ impl Chain {
     /// Returns whether more than `bytes` were read without a fault.
     pub fn has_decoded(&self, bytes: u64) -> bool {
         self.fault.is_none() && self.taken > bytes
+    }
+
+    /// Whether Flate came to its end without a fault, with data: what was encrypted does not.
+    pub fn has_inflated(&self) -> bool {
+        let flate = self.flate.and_then(|index| self.layers.get(index));
+        self.fault.is_none() && self.has_written && flate.is_some_and(|flate| flate.state == State::Over)
+    }
+
+    /// Whether bytes behind its data do no harm: Flate knows its end, and AES has whole blocks.
+    pub fn takes_surplus(&self) -> bool {
+        self.takes_surplus && self.taken > 0 && self.fault.is_none()
     }
 
     /// The first fault.
@@ -210,6 +234,7 @@ impl Chain {
             (None, State::Working) => as_it_stands(offered, &mut output),
         };
         work.full = progress.wrote > 0;
+        self.has_written |= work.full && self.flate == Some(index);
         match progress.told {
             Told::Over => (work.state, work.full) = (State::Over, false),
             Told::Fault(fault) => {

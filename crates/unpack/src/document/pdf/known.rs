@@ -174,6 +174,11 @@ impl Known {
         self.is_full
     }
 
+    /// Whether the identifier of the document has come.
+    pub fn has_identifier(&self) -> bool {
+        !self.identifier.is_empty()
+    }
+
     /// Whether the document is encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.encrypt || self.security.is_some()

@@ -77,11 +77,6 @@ impl Lexer {
         if self.word.len() > WORD_BYTES { b"" } else { &self.word }
     }
 
-    /// Whether it is between words.
-    pub fn is_between(&self) -> bool {
-        matches!(self.state, State::Between)
-    }
-
     /// Whether it is in a string.
     pub fn is_in_string(&self) -> bool {
         matches!(self.state, State::Literal { .. } | State::Hex(_))

@@ -1,4 +1,4 @@
-//! `N G obj` wherever it stands: what a cross-reference table could point at.
+//! `N G obj` wherever it stands: what a cross-reference table could point at; and `trailer`.
 
 /// Looks for the head of an object, byte by byte.
 #[derive(Debug, Default)]
@@ -20,11 +20,23 @@ enum State {
     GenerationSpace,
     O,
     B,
+    /// So many letters of [`TRAILER`].
+    Trailer(u8),
+}
+
+const TRAILER: &[u8] = b"trailer";
+
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Marked {
+    /// An object, its number and generation.
+    Object((u64, u64)),
+    Trailer,
 }
 
 impl Mark {
-    /// Reads the byte at `at`; with the `j` of `obj` tells number and generation, and where the number began.
-    pub fn push(&mut self, byte: u8, at: u64) -> Option<((u64, u64), u64)> {
+    /// Reads the byte at `at`; with the last one of `obj` or `trailer` tells what it is, and where it began.
+    pub fn push(&mut self, byte: u8, at: u64) -> Option<(Marked, u64)> {
         let is_space = super::lexer::is_space(byte);
         let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
         self.state = match (self.state, digit) {
@@ -55,8 +67,16 @@ impl Mark {
             (State::O, None) if byte == b'b' => State::B,
             (State::B, None) if byte == b'j' => {
                 self.state = State::Out;
-                return Some(((self.number, self.generation), self.start));
+                return Some((Marked::Object((self.number, self.generation)), self.start));
             }
+            (State::Trailer(letters), None) if TRAILER.get(usize::from(letters)) == Some(&byte) => {
+                if usize::from(letters) + 1 == TRAILER.len() {
+                    self.state = State::Out;
+                    return Some((Marked::Trailer, at.saturating_sub(u64::from(letters))));
+                }
+                State::Trailer(letters + 1)
+            }
+            _ if byte == TRAILER[0] => State::Trailer(1),
             _ => State::Out,
         };
         None
@@ -67,14 +87,21 @@ impl Mark {
 mod tests {
     use super::*;
 
-    fn marks(text: &[u8]) -> Vec<((u64, u64), u64)> {
+    fn marks(text: &[u8]) -> Vec<(Marked, u64)> {
         let mut mark = Mark::default();
         (0..).zip(text).filter_map(|(at, &byte)| mark.push(byte, at)).collect()
     }
 
     #[test]
     fn heads_of_objects_are_found_behind_other_numbers() {
-        assert_eq!(marks(b"9 12 0 obj 3\n 1\r\nobj"), [((12, 0), 2), ((3, 1), 11)]);
-        assert_eq!(marks(b"endobj 0 object obj 1 objx 5 obj 2 0 ob"), [((0, 0), 0); 0]);
+        let object = |number, generation| Marked::Object((number, generation));
+        assert_eq!(marks(b"9 12 0 obj 3\n 1\r\nobj"), [(object(12, 0), 2), (object(3, 1), 11)]);
+        assert_eq!(marks(b"endobj 0 object obj 1 objx 5 obj 2 0 ob"), []);
+    }
+
+    #[test]
+    fn trailers_are_found_anywhere() {
+        assert_eq!(marks(b"(ttrailer trail) 1 0 trailer\n"), [(Marked::Trailer, 2), (Marked::Trailer, 21)]);
+        assert_eq!(marks(b"traile trail er"), []);
     }
 }
