@@ -318,3 +318,30 @@ fn an_archive_behind_data_that_begin_like_a_stream_is_read() {
         assert!(names.iter().any(|name| &**name == "a.txt"), "{}: {names:?}", file_type.name());
     }
 }
+
+/// Objects that a cross-reference table can point at stand in data, strings and behind lengths that are too great, near the
+/// start of a document and far from it.
+#[test]
+fn objects_of_a_pdf_are_read_wherever_they_stand() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/unpack_pdf");
+    let member = b"a member that stands where only the cross-reference table leads\n";
+    let (mut tried, mut missed) = (0, Vec::new());
+    for file in std::fs::read_dir(&folder).expect("it is there") {
+        let path = file.expect("it is there").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if !name.starts_with("nested-") {
+            continue;
+        }
+        for padding in [0, 65_400, 70_000] {
+            let mut document = std::fs::read(&path).expect("it is there").split_off(1);
+            document.splice(9..9, std::iter::repeat_n(b' ', padding));
+            let root = Node::open_with(Default::default(), document, 1, &unpack::Passwords::default());
+            tried += 1;
+            if !root.children.iter().any(|child| child.content == member) {
+                missed.push((name.clone(), padding));
+            }
+        }
+    }
+    assert!(tried >= 24);
+    assert!(missed.is_empty(), "{missed:?}");
+}

@@ -86,8 +86,6 @@ pub(crate) struct Pdf {
     is_document: bool,
     /// Bytes taken of the input, or of what is read again.
     at: u64,
-    /// End of the document, when it has come.
-    end: u64,
     /// Where the byte stands that is being read.
     here: u64,
     lexer: Lexer,
@@ -123,7 +121,6 @@ impl Pdf {
             limits: limits.clone(),
             is_document: true,
             at: 0,
-            end: 0,
             here: 0,
             lexer: Lexer::new(),
             mark: Mark::default(),
@@ -161,12 +158,12 @@ impl Pdf {
     fn words(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
         for (at, &byte) in input.iter().enumerate() {
             let full = outbox.content_bytes() + STRING_ROOM > CONTENT_BYTES;
-            if full || !matches!(self.state, State::Words) {
+            if full || !matches!(self.state, State::Words) || self.again.is_over() {
                 return at;
             }
             self.here = self.at + at as u64;
-            if let Some((marked, start)) = self.mark.push(byte, self.here)
-                && self.marked(marked, start, outbox)
+            if let Some(marked) = self.mark.push(byte)
+                && self.marked(marked, outbox)
             {
                 continue;
             }
@@ -191,16 +188,16 @@ impl Pdf {
     }
 
     /// An object or a trailer begins here, or seems to. Returns whether it is one that its last byte begins.
-    fn marked(&mut self, marked: Marked, start: u64, outbox: &mut Outbox) -> bool {
+    fn marked(&mut self, marked: Marked, outbox: &mut Outbox) -> bool {
         let is_enclosed = self.lexer.is_in_string() || self.lexer.is_in_comment();
         match marked {
             _ if is_enclosed && self.object.is_some() => {
-                self.again.hides(start);
+                self.again.hides(marked, self.here + 1);
                 return false;
             }
-            Marked::Object(id) => self.begin(Some(id), outbox),
-            Marked::Trailer if is_enclosed => self.begin(None, outbox),
-            Marked::Trailer => return false,
+            // The lexer reads the word.
+            Marked::Trailer if !is_enclosed => return false,
+            marked => self.begin(marked.id(), outbox),
         }
         true
     }
@@ -263,6 +260,7 @@ impl Pdf {
             self.known.object(*object);
         }
         self.again.shown(self.here);
+        self.again.object_ended(self.here);
     }
 
     fn fault(&mut self, class: Class, name: &'static str, offset: u64) {

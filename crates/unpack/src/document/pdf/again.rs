@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use stream::{Limits, ReadAt};
 
+use super::mark::Marked;
 use super::object::Object;
 use crate::frame::reader::Outbox;
 
@@ -25,21 +26,41 @@ pub(super) struct Again {
     needed: bool,
     /// Whether a stream showed that the document is not encrypted.
     is_plain: bool,
-    /// Where something that looks like an object began in a string or comment.
-    hidden: Option<u64>,
+    /// What looks like the head of an object in a string, a comment or data, and where it ends.
+    hidden: Option<(Marked, u64)>,
+    /// End of the document, when it has come.
+    end: u64,
     passages: VecDeque<Passage>,
     passages_seen: usize,
     reread: u64,
-    reading: Option<Passage>,
+    reading: Option<Reading>,
     missed: Option<u64>,
 }
 
 /// Something to be read again.
-pub(super) struct Passage {
-    pub start: u64,
-    pub end: u64,
-    /// The object whose stream begins there: nothing else is read.
-    pub object: Option<Box<Object>>,
+struct Passage {
+    start: u64,
+    end: u64,
+    begins: Begins,
+}
+
+/// What a passage begins with.
+pub(super) enum Begins {
+    Words,
+    /// The data of an object's stream: nothing else is read.
+    Data(Box<Object>),
+    /// What stands behind this head.
+    Marked(Marked),
+}
+
+/// A passage that is being read.
+struct Reading {
+    end: u64,
+    /// Whether it is the data of a stream.
+    is_data: bool,
+    /// Whether an object that begins in it is read to its own end.
+    is_open: bool,
+    is_over: bool,
 }
 
 impl Again {
@@ -51,6 +72,7 @@ impl Again {
             needed: false,
             is_plain: false,
             hidden: None,
+            end: 0,
             passages: VecDeque::new(),
             passages_seen: 0,
             reread: 0,
@@ -102,21 +124,38 @@ impl Again {
         true
     }
 
-    /// Something that looks like an object began here, in a string or comment.
-    pub fn hides(&mut self, start: u64) {
-        self.hidden = self.hidden.or(Some(start));
-        self.need();
-    }
-
-    /// The string, or the object with the comment, ends at `end`.
-    pub fn shown(&mut self, end: u64) {
-        if let Some(start) = self.hidden.take() {
-            self.passage(Passage { start, end, object: None });
+    /// What looks like the head of an object ends here, in a string, a comment or data.
+    pub fn hides(&mut self, marked: Marked, end: u64) {
+        // The data of a passage have been seen before.
+        if !self.reading.as_ref().is_some_and(|reading| reading.is_data) {
+            self.hidden = self.hidden.or(Some((marked, end)));
+            self.need();
         }
     }
 
-    /// Something is to be read again.
-    pub fn passage(&mut self, passage: Passage) {
+    /// Whether there was one since the last string or object ended.
+    pub fn has_hidden(&self) -> bool {
+        self.hidden.is_some()
+    }
+
+    /// The string, the object with the comment, or the data end at `end`.
+    pub fn shown(&mut self, end: u64) {
+        if let Some((marked, start)) = self.hidden.take() {
+            self.passage(Passage { start, end, begins: Begins::Marked(marked) });
+        }
+    }
+
+    /// The data of an object's stream, from `start` on, are to be read again.
+    pub fn data(&mut self, start: u64, object: Box<Object>) {
+        self.passage(Passage { start, end: u64::MAX, begins: Begins::Data(object) });
+    }
+
+    /// What stands here is to be read again as words.
+    pub fn words(&mut self, start: u64, end: u64) {
+        self.passage(Passage { start, end, begins: Begins::Words });
+    }
+
+    fn passage(&mut self, passage: Passage) {
         self.passages_seen += 1;
         if self.passages_seen > PASSAGES_MAX || self.head == 0 {
             self.missed = self.missed.or(Some(passage.start));
@@ -125,17 +164,24 @@ impl Again {
         }
     }
 
-    /// The whole document, up to `end`, is to be read again, and nothing else of it.
-    pub fn everything(&mut self, end: u64) {
+    /// The whole document is to be read again, and nothing else of it.
+    pub fn everything(&mut self) {
         self.forget();
+        let end = self.end;
         let head = self.head.min(end);
         let tail = self.tail.unwrap_or(end);
+        let passage = |start, end| Passage { start, end, begins: Begins::Words };
         if tail <= head || head == end {
-            return self.passages.push_back(Passage { start: 0, end, object: None });
+            return self.passages.push_back(passage(0, end));
         }
         self.missed = Some(head);
-        self.passages.push_back(Passage { start: 0, end: head, object: None });
-        self.passages.push_back(Passage { start: tail, end, object: None });
+        self.passages.push_back(passage(0, head));
+        self.passages.push_back(passage(tail, end));
+    }
+
+    /// The document, or a passage of it, ended here.
+    pub fn ended(&mut self, at: u64) {
+        self.end = self.end.max(at);
     }
 
     /// Drops the objects that were to be read again.
@@ -150,10 +196,15 @@ impl Again {
         self.reading.is_some()
     }
 
-    /// Reads kept bytes at `at` of the passage.
-    pub fn read(&mut self, kept: &dyn ReadAt, at: u64, piece: &mut [u8]) -> usize {
-        let Some(passage) = &self.reading else { return 0 };
-        let left = passage.end.saturating_sub(at).min(piece.len() as u64) as usize;
+    /// Reads kept bytes at `at` of the passage. `is_within` says that an object has begun and not ended there.
+    pub fn read(&mut self, kept: &dyn ReadAt, at: u64, is_within: bool, piece: &mut [u8]) -> usize {
+        let Some(reading) = &self.reading else { return 0 };
+        let end = match reading {
+            Reading { is_over: true, .. } => 0,
+            Reading { is_open: true, .. } if is_within => self.end,
+            reading => reading.end,
+        };
+        let left = end.saturating_sub(at).min(piece.len() as u64) as usize;
         let allowed = self.reread < self.bytes_max.saturating_mul(REREAD_MAX);
         let count = if allowed { kept.read_at(at, &mut piece[..left]) } else { 0 };
         self.reread += count as u64;
@@ -165,9 +216,21 @@ impl Again {
 
     /// The stream of the passage's object has been read.
     pub fn stream_ended(&mut self) {
-        if let Some(passage) = self.reading.as_mut().filter(|passage| passage.object.is_some()) {
-            passage.end = 0;
+        if let Some(reading) = self.reading.as_mut().filter(|reading| reading.is_data) {
+            reading.is_over = true;
         }
+    }
+
+    /// An object ended here. A passage that only its last object leads beyond its end is over.
+    pub fn object_ended(&mut self, at: u64) {
+        if let Some(reading) = self.reading.as_mut().filter(|reading| reading.is_open) {
+            reading.is_over |= at >= reading.end;
+        }
+    }
+
+    /// Whether the passage that is being read is over.
+    pub fn is_over(&self) -> bool {
+        self.reading.as_ref().is_some_and(|reading| reading.is_over)
     }
 
     /// Whether there is another passage.
@@ -175,15 +238,12 @@ impl Again {
         !self.passages.is_empty()
     }
 
-    /// Goes on to the next passage: where it starts, and its object.
-    pub fn next(&mut self) -> Option<(u64, Option<Box<Object>>)> {
-        let mut passage = self.passages.pop_front()?;
-        let (start, object) = (passage.start, passage.object.take());
-        if let Some(object) = &object {
-            passage.object = Some(Box::new(Object::new(object.id)));
-        }
-        self.reading = Some(passage);
-        Some((start, object))
+    /// Goes on to the next passage: where it starts, and with what.
+    pub fn next(&mut self) -> Option<(u64, Begins)> {
+        let Passage { start, end, begins } = self.passages.pop_front()?;
+        let (is_data, is_open) = (matches!(begins, Begins::Data(_)), matches!(begins, Begins::Marked(_)));
+        self.reading = Some(Reading { end, is_data, is_open, is_over: false });
+        Some((start, begins))
     }
 
     /// The first place that should have been read again and was not kept.

@@ -2,7 +2,9 @@
 
 use stream::{Class, ReadAt};
 
+use super::again::Begins;
 use super::mark::Mark;
+use super::object::Object;
 use super::{Pdf, State};
 use crate::frame::keys::{Judgement, Tried};
 use crate::frame::password::TOO_COSTLY;
@@ -37,7 +39,8 @@ impl Pdf {
     /// Reads on in what is read again.
     pub(super) fn reread(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
         let mut piece = [0; CONTENT_BYTES];
-        let count = self.again.read(kept, self.at, &mut piece);
+        let is_within = self.object.is_some() || !matches!(self.state, State::Words);
+        let count = self.again.read(kept, self.at, is_within, &mut piece);
         if count > 0 {
             let taken = self.piece(&piece[..count], outbox);
             outbox.worked(taken);
@@ -46,7 +49,7 @@ impl Pdf {
         if !self.wind_up(outbox) {
             return Ended::More;
         }
-        self.end = self.end.max(self.at);
+        self.again.ended(self.at);
         // What is read again may have the trailer, with the first sign of it or the identifier.
         let waits = !self.known.has_identifier() && self.again.has_next();
         if self.known.is_encrypted() && !self.is_decided && !waits {
@@ -55,10 +58,14 @@ impl Pdf {
         }
         match self.again.next() {
             None => return self.conclude(outbox),
-            Some((start, object)) => {
-                self.at = start;
+            Some((start, begins)) => {
+                (self.at, self.here) = (start, start);
                 self.mark = Mark::default();
-                object.into_iter().for_each(|object| self.begin_data(object, start, outbox));
+                match begins {
+                    Begins::Words => {}
+                    Begins::Data(object) => self.begin_data(object, start, outbox),
+                    Begins::Marked(marked) => self.object = Some(Box::new(Object::new(marked.id()))),
+                }
             }
         }
         Ended::More
@@ -79,7 +86,7 @@ impl Pdf {
         self.faults.clear();
         if let Tried::Found(key) = tried {
             self.key = Some(key);
-            return self.again.everything(self.end);
+            return self.again.everything();
         }
         self.again.forget();
         if matches!(tried, Tried::Refused) {

@@ -2,11 +2,11 @@
 
 use stream::{Class, Kind};
 
-use super::again::Passage;
 use super::cipher::Cipher;
 use super::extent::{Extent, Part};
 use super::filter::{Chain, Filter, Turn};
 use super::known::Known;
+use super::mark::Heads;
 use super::object::{Object, Type};
 use super::objects::Objects;
 use super::security::Method;
@@ -32,6 +32,7 @@ pub(super) struct Data {
     pub(super) is_strict: bool,
     pub(super) chain: Chain,
     pub(super) extent: Extent,
+    pub(super) heads: Heads,
     /// Object to open; taken when it is opened.
     pub(super) opening: Option<stream::Object>,
     /// Reads an object stream for facts.
@@ -97,8 +98,16 @@ impl Pdf {
         let never_sealed = matches!(object.type_, Type::CrossReference | Type::Metadata);
         let is_strict = !never_sealed && filters.first().is_some_and(|filter| filter.is_strict());
         let sign = Vec::with_capacity(SIGN_BYTES);
-        self.state =
-            State::Data(Box::new(Data { start, sign, is_strict, chain, extent, opening: Some(opening), objects }));
+        self.state = State::Data(Box::new(Data {
+            start,
+            sign,
+            is_strict,
+            chain,
+            extent,
+            heads: Heads::default(),
+            opening: Some(opening),
+            objects,
+        }));
         self.object = Some(object);
         self.again.keep(start, outbox);
     }
@@ -112,7 +121,7 @@ impl Pdf {
             return self.fault(Class::Limit, "Heuristics.Limits.Exceeded.PdfReference", start);
         }
         self.again.need();
-        self.again.passage(Passage { start, end: u64::MAX, object: Some(Box::new(object.clone())) });
+        self.again.data(start, Box::new(object.clone()));
     }
 
     fn cipher(&self, object: &Object, filters: &[Filter], parameters: &[layer::Parameters]) -> Option<Cipher> {
@@ -133,6 +142,7 @@ impl Pdf {
             let released = data.extent.released().to_vec();
             let turn = data.turn(&released, false, outbox, &mut self.known);
             if let Turn::Took(count) = turn {
+                data.heads.advance(&released[..count]);
                 data.extent.release(count);
             }
             self.after(turn, data, outbox);
@@ -152,6 +162,8 @@ impl Pdf {
 
     fn take(&mut self, mut data: Box<Data>, input: &[u8], outbox: &mut Outbox) -> usize {
         let input = &input[..self.again.before_head(self.at, input.len())];
+        let head = data.heads.find(input);
+        let input = &input[..head.map_or(input.len(), |(end, _)| end)];
         let turn = data.turn(input, false, outbox, &mut self.known);
         let Turn::Took(count) = turn else {
             self.end_data(data, outbox);
@@ -161,6 +173,10 @@ impl Pdf {
         data.sign.extend_from_slice(&input[..count.min(room)]);
         if data.sign == JPEG || data.is_strict && data.chain.has_decoded(PLAIN_BYTES) {
             self.again.shows_plain();
+        }
+        data.heads.advance(&input[..count]);
+        if let Some((_, marked)) = head.filter(|(end, _)| *end == count) {
+            self.again.hides(marked, self.at + count as u64);
         }
         let had_end = data.extent.inner_end.is_some();
         data.extent.advance(&input[..count]);
@@ -202,8 +218,9 @@ impl Pdf {
         if extent.is_wrong {
             self.fault(Class::Malformed, "Heuristics.Malformed.Pdf.Length", start);
         }
-        if let Some(inner) = extent.second_reading() {
-            self.again.passage(Passage { start: start + inner, end: self.at, object: None });
+        // Where an object begins in the data they are read again from there.
+        if let Some(inner) = extent.second_reading().filter(|_| !self.again.has_hidden()) {
+            self.again.words(start + inner, self.at);
         }
         self.lexer.reset();
         self.end_object();
