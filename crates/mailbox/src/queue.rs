@@ -23,6 +23,7 @@ mod handover;
 mod local;
 mod manage;
 mod notice;
+mod qualified;
 mod suppression;
 
 use std::collections::HashMap;

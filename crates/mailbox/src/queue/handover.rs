@@ -1,7 +1,8 @@
 //! Mail that commands on this machine hand over: taken into the queue as a user has written it.
 //!
 //! The sender is the user at this host, or an address of the account of the same name; users that are trusted may name any. Line ends
-//! become CRLF, text that is no header gets an empty line in front, and what a new mail lacks is added. `Received` names the user.
+//! become CRLF, text that is no header gets an empty line in front, addresses get a domain, and what a new mail lacks is added. `Received`
+//! names the user.
 
 use std::io;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use proto::smtp::Return;
 use store::{Error, Refused, Sealed, Transaction};
 
 use super::notice::{self, Event, Kind};
+use super::qualified::qualified;
 use crate::accounts::Account;
 use crate::digest::Digest;
 use crate::file::File;
@@ -303,7 +305,7 @@ impl Content {
         self.is_whole = true;
         self.is_too_long = is_long && is_open && end == self.header.len();
         let rest = self.header.split_off(end);
-        let mut out = cleaned(&self.header, &self.hostname);
+        let mut out = qualified(&cleaned(&self.header, &self.hostname), &self.hostname);
         if is_open {
             out.extend(b"\r\n");
         }
