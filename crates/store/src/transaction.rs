@@ -167,15 +167,16 @@ impl<D: Device> Transaction<'_, D> {
     }
 
     /// Sets the note of a message in a mailbox, or removes it. It goes with the message, and does not follow it into
-    /// another mailbox.
+    /// another mailbox. One that is not longer than the one before may use the room that deletions have.
     pub fn note(&mut self, mailbox: u32, uid: u32, value: Option<&[u8]>) -> Result<(), Error> {
         if value.is_some_and(|value| value.len() > NOTE_BYTES_MAX) {
             return Err(Refused::TooManyAnnotations.into());
         }
         let operation = Operation::Note { mailbox, uid, value: value.map(Into::into) };
-        match value {
-            Some(_) => self.grow(&operation).map(drop),
-            None => self.apply(&operation).map(drop),
+        let former = self.state().mailbox(mailbox).and_then(|mailbox| mailbox.note(uid)).map_or(0, |note| note.len());
+        match value.map_or(0, <[u8]>::len) > former {
+            true => self.grow(&operation).map(drop),
+            false => self.apply(&operation).map(drop),
         }
     }
 

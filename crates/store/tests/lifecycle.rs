@@ -136,6 +136,32 @@ fn deleting_works_on_a_full_volume_and_makes_room() {
 }
 
 #[test]
+fn notes_can_be_changed_for_ever_on_a_full_volume_as_long_as_they_do_not_grow() {
+    let mut volume = volume(40, 64 << 10);
+    let inbox = inbox(&mut volume, "a");
+    deliver(&mut volume, &[inbox], &mail(0, 3000)).unwrap();
+    let note = |volume: &mut Volume<Memory>, value: &[u8]| {
+        let mut transaction = volume.transaction()?;
+        transaction.note(inbox, 1, Some(value))?;
+        transaction.stage()?;
+        volume.commit()
+    };
+    note(&mut volume, &[b'x'; 400]).unwrap();
+    let mut count = 1;
+    while deliver(&mut volume, &[inbox], &mail(count, 3000)).is_ok() {
+        count += 1;
+    }
+    // What is left of the segment that is being written is had by all.
+    while note(&mut volume, &vec![b'x'; 400 + count as usize]).is_ok() {
+        count += 1;
+    }
+    for round in 0..2_000u32 {
+        let value = [b'a' + (round % 20) as u8; 100];
+        note(&mut volume, &value).unwrap_or_else(|error| panic!("round {round}: {error}"));
+    }
+}
+
+#[test]
 fn flags_can_be_changed_for_ever_on_a_full_volume() {
     let mut volume = volume(40, 64 << 10);
     let inbox = inbox(&mut volume, "a");
