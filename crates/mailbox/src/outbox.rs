@@ -9,7 +9,9 @@ pub mod schedule;
 mod suppressed;
 
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use store::{Arrival, Error, Mailbox, Quota, Refused, Sealed, SpecialUse, State, Transaction, Uids};
 
@@ -42,6 +44,7 @@ pub struct Queue {
     /// Mails that were changed by somebody else, with their destinations before.
     changed: Mutex<Vec<(u32, Vec<String>)>>,
     schedule: Mutex<Schedule>,
+    stop_seconds: AtomicU64,
     /// Outcomes of recipients.
     pub counts: Counts,
 }
@@ -63,7 +66,22 @@ impl Queue {
     /// An index of nothing yet.
     pub fn new(limits: Limits) -> Queue {
         let schedule = Mutex::new(Schedule::new(limits));
-        Queue { wake: Wake::default(), changed: Mutex::default(), schedule, counts: Counts::default() }
+        Queue {
+            wake: Wake::default(),
+            changed: Mutex::default(),
+            schedule,
+            stop_seconds: AtomicU64::new(2),
+            counts: Counts::default(),
+        }
+    }
+
+    /// How long mails that a next hop may have already wait for its answer when the server ends.
+    pub fn set_stop_seconds(&self, seconds: u64) {
+        self.stop_seconds.store(seconds, Relaxed);
+    }
+
+    pub(crate) fn stop_wait(&self) -> Duration {
+        Duration::from_secs(self.stop_seconds.load(Relaxed))
     }
 
     /// Recipients' destinations of mails that wait, of one sender: an account, or an address.

@@ -14,7 +14,7 @@
 //! envelope ([`Entry`]) for all recipients: it is there by the flush that acknowledged it, and as a copy of what is delivered takes no
 //! room. In memory there is an index of who is due when ([`schedule`]); notes are decoded for it once, and again when they are tried.
 //! A mail may be sent twice if the server is killed between the next hop's answer and the note of it, or if the power fails soon after
-//! the note, which waits for no flush. Bounds: [`WAITING_MAX`], and
+//! the note, which waits for no flush. A server that ends sends no final dot any more, and waits for answers to those that it has sent. Bounds: [`WAITING_MAX`], and
 //! [`schedule::Limits`]; of each mail under way a piece is held.
 
 mod attempt;
@@ -28,12 +28,14 @@ mod suppression;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
 use crate::outbox::{hash, place, take_over};
+use crate::relay::Gate;
 use crate::site::{Site, seconds};
+use attempt::{Ended, Owed};
 use schedule::{Health, Job, Schedule, Turn};
 
 pub use crate::outbox::{
@@ -46,8 +48,24 @@ pub(crate) use local::is_here;
 pub use manage::{Action, Filter, act, rests_until, retry, select};
 pub use suppression::{forgive_all, suppress_all};
 
-/// How long a mail that is being sent may go on when the server ends.
+/// How long a mail that is being sent may go on when the server ends, unless its next hop may have it already.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether one of those is left.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How long failures of a mail wait for its other destinations that are under way, in seconds: one notification names them all.
+const ROUND: i64 = 10;
+
+/// When outcomes that could not be stored are to be noted again, in seconds.
+const DEBT_PAUSE: i64 = 60;
+
+/// Mails with outcomes that are not in the store. With as many no other mail is tried, since what became of it could not be kept.
+const DEBTS_MAX: usize = 10_000;
+
+/// How often the clock is looked at, and by how much it is put back without that anything is reckoned anew, in seconds.
+const CLOCK_EVERY: u64 = 60;
+const CLOCK_SLACK: i64 = 60;
 
 /// How many wait for a destination each, how many are under way, how many destinations there are, and how many of them rest.
 pub fn numbers(site: &Site) -> [usize; 4] {
@@ -59,11 +77,13 @@ pub async fn run(site: Arc<Site>) {
     if let Err(error) = site.store.transact(take_over).await {
         tracing::error!(%error, "mail of an earlier queue cannot be taken over");
     }
-    let mut sender = Sender { site: &site, next_uid: 0, tasks: JoinSet::new(), jobs: HashMap::new() };
+    let (tasks, work, debts) = (JoinSet::new(), HashMap::new(), HashMap::new());
+    let mut sender = Sender { site: &site, next_uid: 0, clock: seconds(), tasks, work, debts };
     loop {
+        sender.follow_clock();
         sender.index();
         let until = sender.begin_due();
-        let wait = Duration::from_secs(u64::try_from(until.saturating_sub(seconds())).unwrap_or(0).min(3_600));
+        let wait = Duration::from_secs(u64::try_from(until.saturating_sub(seconds())).unwrap_or(0).min(CLOCK_EVERY));
         tokio::select! {
             Some(ended) = sender.tasks.join_next_with_id() => sender.settle(ended),
             () = site.queue.wake.woken() => {}
@@ -71,8 +91,7 @@ pub async fn run(site: Arc<Site>) {
             () = site.ended() => break,
         }
     }
-    let mut tasks = sender.tasks;
-    let _ = tokio::time::timeout(GRACE, async { while tasks.join_next().await.is_some() {} }).await;
+    sender.finish().await;
 }
 
 /// The one who sends: what is under way.
@@ -80,17 +99,64 @@ struct Sender<'a> {
     site: &'a Arc<Site>,
     /// Mails from this one on are not in the index yet.
     next_uid: u32,
-    tasks: JoinSet<Option<Health>>,
-    jobs: HashMap<tokio::task::Id, Job>,
+    /// The time when it was looked at last.
+    clock: i64,
+    tasks: JoinSet<Ended>,
+    work: HashMap<tokio::task::Id, Work>,
+    /// Outcomes that are not in the store yet, by mail. Their jobs are with the host.
+    debts: HashMap<u32, Debt>,
 }
 
-type Ended = Result<(tokio::task::Id, Option<Health>), tokio::task::JoinError>;
+/// The work of a task.
+enum Work {
+    /// A mail is sent.
+    Attempt(Job, Arc<Gate>),
+    /// A mail is looked at, since its time has come.
+    Look(Job),
+    /// What is owed of a mail is noted.
+    Debt(u32, Vec<Job>),
+}
+
+/// Outcomes of a mail that are to be noted.
+struct Debt {
+    jobs: Vec<Job>,
+    owed: Owed,
+    /// They are noted then, whatever other destinations of the mail do.
+    until: i64,
+}
+
+/// Why a mail is not touched at once.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    /// The task is lost, and what it did is not known.
+    is_lost: bool,
+    /// It was looked at: if its time has still come, that could not be noted.
+    was_looked_at: bool,
+}
+
+impl Work {
+    fn gate(&self) -> Option<&Arc<Gate>> {
+        if let Work::Attempt(_, gate) = self { Some(gate) } else { None }
+    }
+
+    fn mail(&self) -> u32 {
+        match self {
+            Work::Attempt(job, _) | Work::Look(job) => job.mail,
+            Work::Debt(mail, _) => *mail,
+        }
+    }
+}
 
 impl Sender<'_> {
     /// Brings the index up to date: mails that are new, and those that were changed.
     fn index(&mut self) {
         let state = self.site.store.state();
         let changed = self.site.queue.take_changed();
+        for (mail, _) in &changed {
+            if let Some(debt) = self.debts.get_mut(mail) {
+                debt.until = 0;
+            }
+        }
         let mut schedule = self.site.queue.schedule();
         for (mail, destinations) in changed.iter().filter(|(mail, _)| *mail < self.next_uid) {
             let entry = entry(&state, *mail);
@@ -113,59 +179,160 @@ impl Sender<'_> {
             return;
         }
         let is_sent = self.site.relay.is_some() || self.site.is_home(destination);
-        let Some((entry, due)) = entry.filter(|_| is_sent).and_then(|entry| Some((entry, entry.due(destination)?)))
+        let Some((entry, due)) =
+            entry.filter(|_| is_sent).and_then(|entry| Some((entry, self.due(entry, destination)?)))
         else {
             return job.into_iter().for_each(|job| schedule.remove(job));
         };
-        let sender = hash(if entry.account.is_empty() { &entry.from } else { &entry.account });
+        let sender = sender_of(entry);
         match entry.is_held {
             true => schedule.hold(mail, destination, sender),
             false => schedule.insert(mail, destination, sender, due, entry.alarm(self.site.patience)),
         };
     }
 
+    fn due(&self, entry: &Entry, destination: &str) -> Option<i64> {
+        entry.due(destination, self.site.patience, seconds())
+    }
+
+    /// Where the clock was put back, all times are entered anew: they were reckoned by one that was ahead.
+    fn follow_clock(&mut self) {
+        let now = seconds();
+        if std::mem::replace(&mut self.clock, now) <= now.saturating_add(CLOCK_SLACK) {
+            return;
+        }
+        tracing::warn!("the clock was put back: the times of waiting mail are reckoned anew");
+        self.next_uid = 0;
+        self.debts.values_mut().for_each(|debt| debt.until = now);
+        self.site.queue.schedule().wake_all();
+    }
+
     /// Begins what is due; until when nothing else is.
     fn begin_due(&mut self) -> i64 {
+        let now = seconds();
+        self.pay(now);
+        let soonest = self.debts.values().map(|debt| debt.until).min().unwrap_or(i64::MAX);
+        if self.debts.len() >= DEBTS_MAX {
+            return soonest.min(now.saturating_add(DEBT_PAUSE));
+        }
         loop {
             let mut schedule = self.site.queue.schedule();
             let (job, is_alarm) = match schedule.next(seconds()) {
-                Turn::Idle(until) => return until,
+                Turn::Idle(until) => return until.min(soonest),
                 Turn::Attempt(job) => (job, false),
                 Turn::Alarm(job) => (job, true),
             };
             let (site, destination) = (self.site.clone(), schedule.destination(job).to_owned());
             drop(schedule);
+            let gate = Arc::new(Gate::default());
+            let work = if is_alarm { Work::Look(job) } else { Work::Attempt(job, gate.clone()) };
             let task = self.tasks.spawn(async move {
                 match is_alarm {
                     true => attempt::look(&site, job.mail, &destination).await,
-                    false => attempt::attempt(&site, job.mail, &destination).await,
+                    false => attempt::attempt(&site, job.mail, &destination, gate).await,
                 }
             });
-            self.jobs.insert(task.id(), job);
+            self.work.insert(task.id(), work);
         }
     }
 
-    /// A task has ended: the mail waits on, or is gone.
-    fn settle(&mut self, ended: Ended) {
-        let (id, health) = ended.unwrap_or_else(|error| (error.id(), None));
-        let Some(job) = self.jobs.remove(&id) else { return };
+    /// A task has ended: the mail waits on, or is gone, or its outcome has still to be noted.
+    fn settle(&mut self, ended: Result<(tokio::task::Id, Ended), tokio::task::JoinError>) {
+        let (id, ended) = match ended {
+            Ok((id, ended)) => (id, Some(ended)),
+            Err(error) => (error.id(), None),
+        };
+        let Some(work) = self.work.remove(&id) else { return };
+        let pause = Pause { is_lost: ended.is_none(), was_looked_at: matches!(work, Work::Look(_)) };
+        let Ended { health, owed } = ended.unwrap_or(Ended { health: Health::Unknown, owed: None });
+        let (mail, jobs) = match work {
+            Work::Attempt(job, _) | Work::Look(job) => {
+                self.site.queue.schedule().done(job, health, seconds());
+                (job.mail, vec![job])
+            }
+            Work::Debt(mail, jobs) => (mail, jobs),
+        };
+        match owed {
+            Some(owed) => self.owe(mail, jobs, owed),
+            None => jobs.into_iter().for_each(|job| self.wait(job, pause)),
+        }
+        let is_under_way = self.work.values().any(|work| work.mail() == mail);
+        if let Some(debt) = self.debts.get_mut(&mail).filter(|debt| !debt.owed.is_refused && !is_under_way) {
+            debt.until = 0;
+        }
+    }
+
+    /// Puts a job of which no task works any more back into the index.
+    fn wait(&self, job: Job, pause: Pause) {
         let entry = entry(&self.site.store.state(), job.mail);
-        let now = seconds();
         let mut schedule = self.site.queue.schedule();
         let destination = schedule.destination(job).to_owned();
-        schedule.done(job, health.unwrap_or(Health::Unknown), now);
-        let sender = entry.as_ref().map(|entry| if entry.account.is_empty() { &entry.from } else { &entry.account });
-        let sender = sender.map_or(0, |sender| hash(sender));
-        let due = entry.as_ref().and_then(|entry| entry.due(&destination));
+        let due = entry.as_ref().and_then(|entry| self.due(entry, &destination));
         match (entry, due) {
-            (Some(entry), Some(_)) if entry.is_held => _ = schedule.hold(job.mail, &destination, sender),
+            (Some(entry), Some(_)) if entry.is_held => _ = schedule.hold(job.mail, &destination, sender_of(&entry)),
             (Some(entry), Some(due)) => {
-                // What could not be noted is tried again, and not at once.
-                let soonest = if health.is_none() { now.saturating_add(60) } else { 0 };
-                let alarm = entry.alarm(self.site.patience).max(soonest);
-                schedule.insert(job.mail, &destination, sender, due.max(soonest), alarm);
+                let now = seconds();
+                let later = |is_so: bool| if is_so { now.saturating_add(DEBT_PAUSE) } else { 0 };
+                let due = due.max(later(pause.is_lost));
+                let alarm = entry.alarm(self.site.patience).max(later(pause.is_lost || pause.was_looked_at));
+                schedule.insert(job.mail, &destination, sender_of(&entry), due, alarm);
             }
             _ => schedule.remove(job),
         }
     }
+
+    /// Outcomes are to be noted: those that found no room later, others at the end of what is under way of their mail.
+    fn owe(&mut self, mail: u32, jobs: Vec<Job>, owed: Owed) {
+        let wait = if owed.is_refused { DEBT_PAUSE } else { ROUND };
+        let until = seconds().saturating_add(wait);
+        match self.debts.get_mut(&mail) {
+            Some(debt) => {
+                debt.jobs.extend(jobs);
+                debt.owed.events.extend(owed.events);
+                debt.owed.is_refused |= owed.is_refused;
+            }
+            None => _ = self.debts.insert(mail, Debt { jobs, owed, until }),
+        }
+    }
+
+    /// Ends what is under way: mails that a next hop may have already wait for its answer, others may be cut off.
+    async fn finish(&mut self) {
+        let gates = self.work.values().filter_map(Work::gate);
+        gates.for_each(|gate| gate.close());
+        let begun = Instant::now();
+        let mut passed = begun;
+        loop {
+            self.debts.retain(|_, debt| !debt.owed.is_refused);
+            self.pay(i64::MAX);
+            let is_passed = self.work.values().filter_map(Work::gate).any(|gate| gate.is_passed());
+            if is_passed {
+                passed = Instant::now();
+            }
+            // An answer that has come is still to be noted.
+            let is_late =
+                if is_passed { begun.elapsed() >= self.site.queue.stop_wait() } else { passed.elapsed() >= GRACE };
+            if self.tasks.is_empty() || is_late {
+                return;
+            }
+            if let Ok(Some(ended)) = tokio::time::timeout(LOOK_EVERY, self.tasks.join_next_with_id()).await {
+                self.settle(ended);
+            }
+        }
+    }
+
+    /// Notes what is owed by this time.
+    fn pay(&mut self, now: i64) {
+        let due: Vec<u32> = self.debts.iter().filter(|(_, debt)| debt.until <= now).map(|(mail, _)| *mail).collect();
+        for mail in due {
+            let Some(Debt { jobs, owed, .. }) = self.debts.remove(&mail) else { continue };
+            let site = self.site.clone();
+            let task = self.tasks.spawn(async move { attempt::settle(&site, mail, owed).await });
+            self.work.insert(task.id(), Work::Debt(mail, jobs));
+        }
+    }
+}
+
+/// The sender by whom mails take turns.
+fn sender_of(entry: &Entry) -> u32 {
+    hash(if entry.account.is_empty() { &entry.from } else { &entry.account })
 }

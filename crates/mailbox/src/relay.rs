@@ -2,6 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::SeqCst;
 
 use proto::smtp::{MailFrom, RcptTo, Reply};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -20,6 +23,37 @@ pub struct Outgoing {
     pub bytes: u64,
     /// The mail; line ends are CRLF.
     pub content: Content,
+    /// To be passed before the final dot.
+    pub gate: Arc<Gate>,
+}
+
+/// The gate before the final dot of a mail: behind it the next hop may have the mail, whether its answer comes or not. It is closed when the
+/// server ends.
+#[derive(Debug, Default)]
+pub struct Gate(AtomicU8);
+
+impl Gate {
+    const PASSED: u8 = 1;
+    const CLOSED: u8 = 2;
+
+    /// Whether the final dot may be sent.
+    pub fn pass(&self) -> bool {
+        let passed = |state: u8| (state & Self::CLOSED == 0).then_some(state | Self::PASSED);
+        self.0.fetch_update(SeqCst, SeqCst, passed).is_ok()
+    }
+
+    /// The next hop has answered.
+    pub fn come_back(&self) {
+        self.0.fetch_and(!Self::PASSED, SeqCst);
+    }
+
+    pub(crate) fn close(&self) {
+        self.0.fetch_or(Self::CLOSED, SeqCst);
+    }
+
+    pub(crate) fn is_passed(&self) -> bool {
+        self.0.load(SeqCst) & Self::PASSED != 0
+    }
 }
 
 /// The content of a mail, which may be read more than once: for each host that is tried.

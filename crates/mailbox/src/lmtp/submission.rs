@@ -170,6 +170,7 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
     let author = if from.is_empty() { address(&account, &site.hostname) } else { from.clone() };
     let entry = Entry {
         since,
+        is_scheduled: since > now,
         trace: missing(&content.header.bytes, &author, &site.hostname),
         address: from.clone(),
         from,

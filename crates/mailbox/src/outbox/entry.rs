@@ -42,6 +42,8 @@ pub struct Entry {
     pub is_inspected: bool,
     /// A command on this machine has written it, or a client inside, whose mail is relayed.
     pub is_local: bool,
+    /// Its sender wants it to be sent later: it waits since then.
+    pub is_scheduled: bool,
     /// The sender has been told that it waits.
     pub is_warned: bool,
     /// Recipients that wait.
@@ -87,9 +89,16 @@ impl Entry {
         all
     }
 
-    /// When recipients of a destination are tried next.
-    pub(crate) fn due(&self, destination: &str) -> Option<i64> {
-        self.recipients.iter().filter(|one| one.destination() == destination).map(|one| one.due).min()
+    /// When recipients of a destination are tried next. A wait that is longer than any was noted by a clock that was ahead: it is over.
+    pub(crate) fn due(&self, destination: &str, patience: Patience, now: i64) -> Option<i64> {
+        let due = self.recipients.iter().filter(|one| one.destination() == destination).map(|one| one.due).min()?;
+        let is_ahead = !self.is_sent_later(now) && due.saturating_sub(now) > patience.longest.max(patience.first);
+        Some(if is_ahead { now } else { due })
+    }
+
+    /// Whether its sender wants it to wait longer.
+    pub(crate) const fn is_sent_later(&self, now: i64) -> bool {
+        self.is_scheduled && self.since > now
     }
 
     /// When it is to be looked at, whatever its destinations do: the sender is warned, or it is given up.
@@ -135,6 +144,7 @@ impl Entry {
             self.is_inspected,
             self.is_local,
             self.require_tls,
+            self.is_scheduled,
         ];
         let flags = String::from_iter(flags.map(|flag| if flag { '1' } else { '0' }));
         let Entry { since, skipped, from, account, address, envid, .. } = self;
@@ -166,7 +176,7 @@ impl Entry {
         let is_set = |at: usize| flags.get(at) == Some(&b'1');
         [entry.is_answer, entry.is_stored, entry.is_spam, entry.is_written] = [0, 1, 2, 3].map(is_set);
         [entry.is_held, entry.is_warned, entry.smtputf8, entry.is_inspected] = [4, 5, 6, 9].map(is_set);
-        [entry.is_local, entry.require_tls] = [10, 11].map(is_set);
+        [entry.is_local, entry.require_tls, entry.is_scheduled] = [10, 11, 12].map(is_set);
         entry.ret = is_set(7).then_some(Return::Full).or(is_set(8).then_some(Return::Headers));
         let count: usize = line()?.parse().ok()?;
         let mut text = || line().map(str::to_owned);
@@ -246,6 +256,7 @@ mod tests {
             is_inspected: true,
             is_local: true,
             require_tls: true,
+            is_scheduled: true,
             skipped: 7,
             recipients: vec![recipient("a@b"), recipient("c@d")],
             ..Entry::answer("carl@example.net".into(), -5)
@@ -256,6 +267,18 @@ mod tests {
         let torn = Entry { envid: "a\nb".into(), trace: String::new(), ..entry };
         assert_eq!(Entry::decode(&torn.encode()).unwrap().envid, "a b", "a value cannot add a line");
         assert_eq!(Entry::decode(b"1\n2\n3"), None);
+    }
+
+    #[test]
+    fn a_wait_of_a_clock_that_was_ahead_is_over() {
+        let patience = Patience { first: 60, longest: 3_600, ..Patience::default() };
+        let (now, day) = (1_000_000, 86_400);
+        let entry = |due| Entry { recipients: vec![Recipient::new("a@b.test".into(), due)], ..Entry::default() };
+        for (due, wanted) in [(now + 3_600, now + 3_600), (now + 3 * day, now), (now - 5, now - 5)] {
+            assert_eq!(entry(due).due("b.test", patience, now), Some(wanted));
+        }
+        let later = Entry { is_scheduled: true, since: now + 3 * day, ..entry(now + 3 * day) };
+        assert_eq!(later.due("b.test", patience, now), Some(now + 3 * day), "its sender wants that");
     }
 
     #[test]

@@ -228,6 +228,12 @@ impl Schedule {
         self.list(number);
     }
 
+    /// No destination rests any longer.
+    pub fn wake_all(&mut self) {
+        let names: Vec<Box<str>> = self.names.keys().cloned().collect();
+        names.iter().for_each(|name| self.wake(name));
+    }
+
     /// The next thing to do at this time.
     pub fn next(&mut self, now: i64) -> Turn {
         if let Some(job) = self.ripen(now) {

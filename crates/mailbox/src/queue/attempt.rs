@@ -1,5 +1,6 @@
 //! A mail is tried for one destination, and what comes of it is noted with the notifications that it makes: one transaction.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use keep::header::{end_of_header, fields};
@@ -12,7 +13,7 @@ use super::notice::{self, Event, Kind};
 use crate::file::File;
 use crate::inspecting;
 use crate::outbox::{self, Entry, MAILBOX, Recipient, add, entry, note, one, place};
-use crate::relay::{Content, Fate, Health, Outcome, Outgoing, Report};
+use crate::relay::{Content, Fate, Gate, Health, Outcome, Outgoing, Patience, Report};
 use crate::site::{Site, seconds};
 
 /// Bytes of a header that are looked at.
@@ -21,31 +22,55 @@ const HEADER_BYTES_MAX: usize = 256 << 10;
 /// Fields `Received` of a mail that goes in circles (RFC 5321, section 6.3).
 const RECEIVED_MAX: usize = 60;
 
-/// Tries to send a mail, and notes what came of it; nothing if that could not be noted.
-pub(super) async fn attempt(site: &Site, mail: u32, destination: &str) -> Option<Health> {
-    let Some(entry) = entry(&site.store.state(), mail) else { return Some(Health::Unknown) };
+/// The end of an attempt.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// What was learned of the destination.
+    pub health: Health,
+    /// Outcomes that are not in the store yet.
+    pub owed: Option<Owed>,
+}
+
+/// Outcomes of a mail that are not in the store yet: its failures wait for those of its other destinations, and what finds no room for that.
+#[derive(Debug)]
+pub(super) struct Owed {
+    pub entry: Entry,
+    pub events: Vec<Event>,
+    /// They could not be stored.
+    pub is_refused: bool,
+}
+
+impl Ended {
+    const fn learned(health: Health) -> Ended {
+        Ended { health, owed: None }
+    }
+}
+
+/// Tries to send a mail, and notes what came of it.
+pub(super) async fn attempt(site: &Site, mail: u32, destination: &str, gate: Arc<Gate>) -> Ended {
+    let Some(entry) = entry(&site.store.state(), mail) else { return Ended::learned(Health::Unknown) };
     let mine: Vec<Recipient> =
         entry.recipients.iter().filter(|one| one.destination() == destination).cloned().collect();
     if mine.is_empty() || entry.is_held {
-        return Some(Health::Unknown);
+        return Ended::learned(Health::Unknown);
     }
     let now = seconds();
     let is_over = now.saturating_sub(entry.since) >= site.patience.whole;
     let (refused, mine) = suppressed(site, &entry, mine);
     if mine.is_empty() {
-        return concluded(site, mail, entry, refused).await.then_some(Health::Unknown);
+        return Ended { health: Health::Unknown, owed: concluded(site, mail, entry, refused).await };
     }
     let (entry, outcome) = inspected(site, mail, entry).await;
     let Report { fates, health } = match outcome {
         Err(fate) => Report::all(mine.len(), &fate, Health::Unknown),
         Ok(()) => match local::deliver(site, mail, &entry, &mine).await {
             Some(report) => report,
-            None => send(site, mail, &entry, destination, &mine).await,
+            None => send(site, mail, &entry, (destination, gate), &mine).await,
         },
     };
     let events = mine.into_iter().zip(fates).map(|(recipient, fate)| event(recipient, fate, is_over));
     let events = refused.into_iter().chain(events).collect();
-    concluded(site, mail, entry, events).await.then_some(health)
+    Ended { health, owed: concluded(site, mail, entry, events).await }
 }
 
 /// Divides recipients by those who get no more mail of accounts. What has no sender goes to them all the same.
@@ -87,13 +112,13 @@ pub(super) async fn give_up(
         let fate = Fate::never((5, 0, 0), "it was given up by the operator of this server");
         Event { kind: Kind::Failed, is_refused: true, recipient: recipient.clone(), fate }
     };
-    let events = entry.recipients.iter().filter(|one| is_meant(one)).map(event).collect();
-    conclude(site, mail, entry, events).await
+    let events: Vec<Event> = entry.recipients.iter().filter(|one| is_meant(one)).map(event).collect();
+    conclude(site, mail, entry, &Arc::new(events), Room::Any).await
 }
 
 /// Looks at a mail whose time has come: the sender is warned, or it is given up.
-pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Option<Health> {
-    let Some(entry) = entry(&site.store.state(), mail) else { return Some(Health::Unknown) };
+pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Ended {
+    let Some(entry) = entry(&site.store.state(), mail) else { return Ended::learned(Health::Unknown) };
     let is_over = seconds().saturating_sub(entry.since) >= site.patience.whole;
     let is_meant = |one: &&Recipient| !is_over || one.destination() == destination;
     let event = |recipient: &Recipient| {
@@ -105,7 +130,7 @@ pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Option<He
     };
     let events = entry.recipients.iter().filter(is_meant).map(event).collect();
     let entry = Entry { is_warned: true, ..entry };
-    concluded(site, mail, entry, events).await.then_some(Health::Unknown)
+    Ended { health: Health::Unknown, owed: concluded(site, mail, entry, events).await }
 }
 
 fn event(recipient: Recipient, fate: Fate, is_over: bool) -> Event {
@@ -119,7 +144,13 @@ fn event(recipient: Recipient, fate: Fate, is_over: bool) -> Event {
     Event { kind, is_refused: fate.outcome == Outcome::Never, fate, recipient }
 }
 
-async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[Recipient]) -> Report {
+async fn send(
+    site: &Site,
+    mail: u32,
+    entry: &Entry,
+    (destination, gate): (&str, Arc<Gate>),
+    mine: &[Recipient],
+) -> Report {
     let now = |fate: Fate| Report::all(mine.len(), &fate, Health::Unknown);
     let Some(relay) = &site.relay else { return now(Fate::later((4, 3, 5), "there is no relay")) };
     let Some(body) = open(site, mail) else { return now(Fate::later((4, 3, 0), "it cannot be read")) };
@@ -151,7 +182,7 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
     let (content, mut pieces) = Content::new();
     let needs_no_tls = traits.needs_no_tls && !mail_from.require_tls;
     let destination = destination.into();
-    let sending = relay.send(Outgoing { destination, mail: mail_from, needs_no_tls, recipients, bytes, content });
+    let sending = relay.send(Outgoing { destination, mail: mail_from, needs_no_tls, recipients, bytes, content, gate });
     let feeding = async {
         while let Some((offset, tell)) = pieces.next().await {
             let _ = tell.send(piece(&mut source, trace, entry.skipped, offset));
@@ -251,36 +282,77 @@ fn needs_no_tls(field: &[u8]) -> bool {
     is_named && field[NAME.len()..].trim_ascii().eq_ignore_ascii_case(b"no")
 }
 
-/// Notes what became of recipients, and tells who is to be told; whether that could be noted.
-async fn concluded(site: &Site, mail: u32, entry: Entry, events: Vec<Event>) -> bool {
-    let account = entry.account.clone();
-    for Event { kind, fate, recipient, .. } in &events {
-        let counts = &site.queue.counts;
-        match kind {
-            Kind::Delivered | Kind::Relayed => counts.sent.fetch_add(1, Relaxed),
-            Kind::Failed => counts.failed.fetch_add(1, Relaxed),
-            Kind::Waits => counts.deferred.fetch_add(1, Relaxed),
-            Kind::Delayed => 0,
-        };
-        let (from, host) = (notice::shown(&entry.from), fate.host.as_deref());
-        match kind {
-            Kind::Delivered | Kind::Relayed => {
-                tracing::info!(mail, account, from, to = recipient.to, host, reply = fate.why, "sent on");
-            }
-            _ => {
-                let given_up = *kind == Kind::Failed;
-                tracing::warn!(mail, account, from, to = recipient.to, host, error = fate.why, given_up, "not sent on");
-            }
-        }
-    }
-    let outcome = conclude(site, mail, &entry, events).await;
-    if let Err(error) = &outcome {
-        tracing::error!(mail, account, %error, "outcome of an outgoing mail cannot be stored");
-    }
-    outcome.is_ok()
+/// Notes what became of recipients, and tells who is to be told; returns what has to be noted later.
+async fn concluded(site: &Site, mail: u32, entry: Entry, events: Vec<Event>) -> Option<Owed> {
+    events.iter().for_each(|event| log(site, mail, &entry, event));
+    let is_one = entry.destinations().len() == 1;
+    let waits = |event: &Event| !is_one && event.kind == Kind::Failed && event.is_told(&entry);
+    let (owed, now): (Vec<Event>, Vec<Event>) = events.into_iter().partition(waits);
+    let mut left = if now.is_empty() { Vec::new() } else { noted(site, mail, &entry, now).await };
+    let is_refused = !left.is_empty();
+    left.extend(owed);
+    (!left.is_empty()).then_some(Owed { entry, events: left, is_refused })
 }
 
-async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> Result<(), Error> {
+/// Notes what is owed; returns what has still to be.
+pub(super) async fn settle(site: &Site, mail: u32, owed: Owed) -> Ended {
+    let Owed { entry, mut events, .. } = owed;
+    // Recipients may have been taken out meanwhile.
+    let present = outbox::entry(&site.store.state(), mail).unwrap_or_default();
+    events.retain(|event| present.recipients.iter().any(|one| one.to == event.recipient.to));
+    let left = if events.is_empty() { events } else { noted(site, mail, &entry, events).await };
+    let owed = (!left.is_empty()).then_some(Owed { entry, events: left, is_refused: true });
+    Ended { health: Health::Unknown, owed }
+}
+
+fn log(site: &Site, mail: u32, entry: &Entry, event: &Event) {
+    let Event { kind, fate, recipient, .. } = event;
+    let counts = &site.queue.counts;
+    match kind {
+        Kind::Delivered | Kind::Relayed => counts.sent.fetch_add(1, Relaxed),
+        Kind::Failed => counts.failed.fetch_add(1, Relaxed),
+        Kind::Waits => counts.deferred.fetch_add(1, Relaxed),
+        Kind::Delayed => 0,
+    };
+    let (account, from, host) = (&entry.account, notice::shown(&entry.from), fate.host.as_deref());
+    match kind {
+        Kind::Delivered | Kind::Relayed => {
+            tracing::info!(mail, account, from, to = recipient.to, host, reply = fate.why, "sent on");
+        }
+        _ => {
+            let given_up = *kind == Kind::Failed;
+            tracing::warn!(mail, account, from, to = recipient.to, host, error = fate.why, given_up, "not sent on");
+        }
+    }
+}
+
+/// Notes outcomes, in a full store those that need no room; returns the others.
+async fn noted(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> Vec<Event> {
+    let all = Arc::new(events);
+    let Err(error) = conclude(site, mail, entry, &all, Room::Any).await else { return Vec::new() };
+    let account = &entry.account;
+    tracing::error!(mail, account, %error, "outcome of an outgoing mail cannot be stored");
+    // Its alarm comes again.
+    let events = Arc::unwrap_or_clone(all).into_iter().filter(|event| event.kind != Kind::Delayed);
+    let needs_room =
+        |event: &Event| event.is_told(entry) || event.kind == Kind::Failed && is_kept(entry, event.is_refused);
+    let (mut left, others): (Vec<Event>, Vec<Event>) = events.partition(needs_room);
+    let others = Arc::new(others);
+    if !others.is_empty() && conclude(site, mail, entry, &others, Room::AsBefore).await.is_err() {
+        left.extend(Arc::unwrap_or_clone(others));
+    }
+    left
+}
+
+/// The room that a note may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Any,
+    /// No more than the one before: reasons stay what they were.
+    AsBefore,
+}
+
+async fn conclude(site: &Site, mail: u32, entry: &Entry, events: &Arc<Vec<Event>>, room: Room) -> Result<(), Error> {
     let patience = site.patience;
     let keeps = events.iter().any(|event| event.kind == Kind::Failed && is_kept(entry, event.is_refused));
     let told: Vec<&Event> = events.iter().filter(|event| event.is_told(entry) && !keeps).collect();
@@ -293,6 +365,7 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
     let is_gone = events.iter().all(|event| matches!(event.kind, Kind::Delivered | Kind::Relayed));
     let (is_warned, is_inspected, address) = (entry.is_warned, entry.is_inspected, entry.from.clone());
     let (writer, skipped) = (entry.is_written.then(|| entry.account.clone()), entry.account.clone());
+    let events = events.clone();
     let work = move |transaction: &mut Transaction<'_, File>, notice: Option<&Sealed>| {
         // Somebody may have changed it meanwhile, or taken it out.
         let Some(mut entry) = outbox::entry(transaction.state(), mail) else { return Ok(()) };
@@ -302,13 +375,8 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
             return Ok(());
         }
         let now = seconds();
-        for Event { kind, recipient, fate, .. } in &events {
-            let Some(at) = entry.recipients.iter().position(|one| one.to == recipient.to) else { continue };
-            match kind {
-                Kind::Delayed => {}
-                Kind::Waits => entry.recipients[at].after(fate, patience, now),
-                Kind::Failed | Kind::Delivered | Kind::Relayed => _ = entry.recipients.swap_remove(at),
-            }
+        for event in events.iter() {
+            apply(&mut entry, event, room, patience, now);
         }
         if keeps {
             keep(transaction, mail, &skipped)?;
@@ -331,6 +399,26 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
     incoming.finish(digest.finish(), move |transaction, sealed| work(transaction, Some(sealed))).await?;
     site.queue.wake.wake();
     Ok(())
+}
+
+/// An outcome of a recipient, in the entry of its mail.
+fn apply(entry: &mut Entry, event: &Event, room: Room, patience: Patience, now: i64) {
+    let Some(at) = entry.recipients.iter().position(|one| one.to == event.recipient.to) else { return };
+    match event.kind {
+        Kind::Delayed => {}
+        Kind::Waits => {
+            let Some(one) = entry.recipients.get_mut(at) else { return };
+            let (mut why, host, tries) = (one.why.clone(), one.host.clone(), one.tries);
+            one.after(&event.fate, patience, now);
+            if room == Room::AsBefore {
+                if one.tries.to_string().len() > tries.to_string().len() {
+                    why.pop();
+                }
+                (one.why, one.host) = (why, host);
+            }
+        }
+        Kind::Failed | Kind::Delivered | Kind::Relayed => _ = entry.recipients.swap_remove(at),
+    }
 }
 
 /// Whether a mail that does not go out is kept: one that a script has redirected, and that is nowhere else.

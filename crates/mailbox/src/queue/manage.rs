@@ -84,12 +84,14 @@ pub async fn retry(site: &Site) -> Result<usize, Error> {
 }
 
 /// Does something with the mails that are meant; how many those are. Of a mail, recipients that are not meant are left alone, except that
-/// it is held and released as a whole.
+/// it is held and released as a whole. One that is to be sent later is tried only where its number is named.
 ///
 /// # Errors
 /// When it cannot be noted.
 pub async fn act(site: &Site, filter: &Filter, action: Action) -> Result<usize, Error> {
-    let all = select(&site.store.state(), filter);
+    let now = seconds();
+    let mut all = select(&site.store.state(), filter);
+    all.retain(|(_, entry)| action != Action::Retry || !is_left(entry, filter, now));
     if action == Action::Bounce {
         for (mail, entry) in &all {
             attempt::give_up(site, *mail, entry, |recipient| filter.is_recipient(recipient)).await?;
@@ -117,6 +119,11 @@ pub async fn act(site: &Site, filter: &Filter, action: Action) -> Result<usize, 
     Ok(all.len())
 }
 
+/// Whether a mail that is sent later is left alone.
+fn is_left(entry: &Entry, filter: &Filter, now: i64) -> bool {
+    entry.is_sent_later(now) && filter.mails.is_empty()
+}
+
 /// Until when a destination rests; 0 if it does not.
 pub fn rests_until(site: &Site, destination: &str) -> i64 {
     site.queue.schedule().rests_until(destination)
@@ -131,7 +138,7 @@ fn change(transaction: &mut Transaction<'_, File>, mail: u32, filter: &Filter, a
         Action::Release => entry.is_held = false,
         Action::Delete => entry.recipients.retain(|recipient| !meant(recipient)),
         // A mail that is sent later is sent earlier only where it is named.
-        Action::Retry if entry.since > now && filter.mails.is_empty() => return Ok(()),
+        Action::Retry if is_left(&entry, filter, now) => return Ok(()),
         Action::Retry => entry.recipients.iter_mut().filter(|one| meant(one)).for_each(|one| one.due = now),
         Action::Bounce => {}
     }

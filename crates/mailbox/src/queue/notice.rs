@@ -1,6 +1,6 @@
 //! Notifications of what became of a mail (RFC 3461, 3464): that it was not delivered, that it waits, that it was delivered or relayed.
 //!
-//! One names all recipients of which there is the same to say. Of a mail that a script has sent on it names the address that the sender
+//! One names all recipients that an attempt has settled. Of a mail that a script has sent on it names the address that the sender
 //! has written to, and neither the one that its owner has it sent on to, nor what was said there. Texts of others stand in it as one
 //! line each, in ASCII.
 
@@ -12,6 +12,7 @@ use proto::imap::date;
 use proto::smtp::Return;
 
 use super::content::open;
+use crate::header::random;
 use crate::outbox::{Entry, Recipient};
 use crate::relay::Fate;
 use crate::site::{Site, seconds};
@@ -29,6 +30,7 @@ const EIGHT_BIT: &str = "Content-Transfer-Encoding: 8bit\r\n";
 const WHY_CHARACTERS_MAX: usize = 300;
 
 /// The outcome of a recipient, as its sender may be told.
+#[derive(Debug, Clone)]
 pub(super) struct Event {
     pub kind: Kind,
     /// A host has refused it for ever.
@@ -103,28 +105,24 @@ pub(crate) fn shown(from: &str) -> &str {
 /// The text of a notification, from the first field on.
 pub(super) fn write(site: &Site, mail: u32, entry: &Entry, events: &[&Event]) -> Vec<u8> {
     let (hostname, now) = (&site.hostname, seconds());
-    let boundary = format!("{now}.{mail}.notice");
+    // Another one than the mail may hold that comes back in it.
+    let boundary = format!("notice.{}", random());
     let is_redirect = !entry.account.is_empty() && !entry.is_written;
     let original = original(site, mail, entry, events);
     let is_ascii = original.as_ref().is_none_or(|part| part.is_ascii());
     let kind = events.iter().map(|event| event.kind).find(|kind| *kind == Kind::Failed);
-    let (subject, first) = kind.or(events.first().map(|event| event.kind)).unwrap_or(Kind::Failed).words();
+    let (subject, _) = kind.or(events.first().map(|event| event.kind)).unwrap_or(Kind::Failed).words();
     let mut head = format!(
         "From: Mail Delivery System <MAILER-DAEMON@{hostname}>\r\nTo: <{to}>\r\nSubject: {subject}\r\n\
-         Date: {date}\r\nMessage-ID: <notice.{now}.{mail}.{number}@{hostname}>\r\nAuto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n\
+         Date: {date}\r\nMessage-ID: <{now}.{id}@{hostname}>\r\nAuto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n\
          Content-Type: multipart/report; report-type=delivery-status; boundary=\"{boundary}\"\r\n{encoding}\r\n\
-         --{boundary}\r\nContent-Type: text/plain; charset=us-ascii\r\n\r\n{first}\r\n\r\n",
+         --{boundary}\r\nContent-Type: text/plain; charset=us-ascii\r\n\r\n",
         to = ascii(&entry.from),
-        number = events.first().map_or(0, |event| event.recipient.tries),
+        id = random(),
         date = date::message(now),
         encoding = if is_ascii { "" } else { EIGHT_BIT },
     );
-    for event in events {
-        let _ = match is_redirect {
-            true => write!(head, "  {}\r\n", ascii(&entry.address)),
-            false => write!(head, "  {}\r\n  {}\r\n\r\n", ascii(&event.recipient.to), line(&event.fate.why)),
-        };
-    }
+    put_text(&mut head, entry, events, is_redirect);
     let _ = write!(
         head,
         "\r\n--{boundary}\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; {hostname}\r\n\
@@ -145,6 +143,21 @@ pub(super) fn write(site: &Site, mail: u32, entry: &Entry, events: &[&Event]) ->
     }
     text.extend(format!("\r\n--{boundary}--\r\n").bytes());
     text
+}
+
+/// The recipients for whoever reads it, each kind with its sentence.
+fn put_text(head: &mut String, entry: &Entry, events: &[&Event], is_redirect: bool) {
+    for kind in [Kind::Failed, Kind::Delayed, Kind::Relayed, Kind::Delivered] {
+        for (at, event) in events.iter().filter(|event| event.kind == kind).enumerate() {
+            if at == 0 {
+                let _ = write!(head, "{}\r\n\r\n", kind.words().1);
+            }
+            let _ = match is_redirect {
+                true => write!(head, "  {}\r\n", ascii(&entry.address)),
+                false => write!(head, "  {}\r\n  {}\r\n\r\n", ascii(&event.recipient.to), line(&event.fate.why)),
+            };
+        }
+    }
 }
 
 fn put_recipient(head: &mut String, entry: &Entry, event: &Event, is_redirect: bool, until: i64) {
@@ -168,9 +181,17 @@ fn put_recipient(head: &mut String, entry: &Entry, event: &Event, is_redirect: b
         ascii(final_recipient),
         kind.action()
     );
-    if let Some(host) = fate.host.as_ref().filter(|_| !is_redirect) {
-        let _ = write!(head, "Remote-MTA: dns; {}\r\nDiagnostic-Code: smtp; {}\r\n", line(host), line(&fate.why));
-    }
+    // Words of ours are not those of a host (RFC 3464, sections 2.3.5 and 2.3.6).
+    let _ = match &fate.host {
+        _ if is_redirect => Ok(()),
+        Some(host) => {
+            write!(head, "Remote-MTA: dns; {}\r\nDiagnostic-Code: smtp; {}\r\n", line(host), line(&fate.why))
+        }
+        None if matches!(kind, Kind::Failed | Kind::Delayed) => {
+            write!(head, "Diagnostic-Code: X-Sluice; {}\r\n", line(&fate.why))
+        }
+        None => Ok(()),
+    };
     if *kind == Kind::Delayed {
         let _ = write!(head, "Will-Retry-Until: {}\r\n", date::message(until));
     }
