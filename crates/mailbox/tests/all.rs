@@ -13,6 +13,7 @@ mod index;
 mod load;
 mod managesieve;
 mod notify;
+mod queue;
 mod rights;
 mod search;
 mod shared;

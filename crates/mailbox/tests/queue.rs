@@ -1,0 +1,141 @@
+//! The queue in a full store, and the notifications that it makes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mailbox::queue::{self, Handover, Untaken};
+use mailbox::{Fate, Health, Outcome, Outgoing, Relay, Report, Sending};
+use tokio::sync::watch;
+
+use crate::harness::Server;
+
+/// A next hop that waits with its answers: `taken.test` takes, `later.test` defers, `never.test` and `refused.test` refuse.
+#[derive(Clone)]
+struct Hop {
+    asked: Arc<Mutex<HashMap<String, usize>>>,
+    answers: watch::Sender<bool>,
+}
+
+impl Hop {
+    fn new(answers: bool) -> Hop {
+        Hop { asked: Arc::default(), answers: watch::channel(answers).0 }
+    }
+
+    fn asked(&self, domain: &str) -> usize {
+        self.asked.lock().unwrap().get(domain).copied().unwrap_or(0)
+    }
+
+    async fn until_asked(&self, domains: &[&str]) {
+        until("attempts", || domains.iter().all(|domain| self.asked(domain) > 0)).await;
+    }
+}
+
+impl Relay for Hop {
+    fn send(&self, mail: Outgoing) -> Sending {
+        *self.asked.lock().unwrap().entry(mail.destination.clone()).or_default() += 1;
+        let mut answers = self.answers.subscribe();
+        Box::pin(async move {
+            if !mail.gate.pass() {
+                return Report::all(mail.recipients.len(), &Fate::later((4, 3, 2), "closed"), Health::Unknown);
+            }
+            if mail.destination == "filler.test" {
+                std::future::pending::<()>().await;
+            }
+            let _ = answers.wait_for(|&answers| answers).await;
+            let fate = match &*mail.destination {
+                "taken.test" => Fate { outcome: Outcome::Taken, ..Fate::later((2, 0, 0), "250 taken") },
+                "later.test" => Fate::later((4, 2, 1), "450 not now"),
+                _ => Fate::never((5, 1, 1), "550 no"),
+            };
+            let fate = Fate { host: Some("hop.test".into()), ..fate };
+            Report::all(mail.recipients.len(), &fate, Health::Well)
+        })
+    }
+}
+
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..4_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{what}: not within 20 s");
+}
+
+async fn send(server: &Server, from: Option<&str>, to: &[&str]) {
+    try_send(server, from, to, "To: x@example.org\n\nbody\n").await.unwrap();
+}
+
+async fn try_send(server: &Server, from: Option<&str>, to: &[&str], text: &str) -> Result<(), Untaken> {
+    use std::io::Read as _;
+    let recipients = to.iter().map(|to| (*to).to_owned()).collect();
+    let from = from.map(str::to_owned);
+    let mail = Handover { user: "ann".into(), is_trusted: true, from, recipients, ..Handover::default() };
+    let mut content = text.as_bytes();
+    queue::hand_over(server.site(), mail, move |piece| content.read(piece)).await
+}
+
+/// Recipients that wait, with their tries, but for those that fill the store.
+fn waiting(server: &Server) -> Vec<(String, u32)> {
+    let all = queue::waiting(&server.store().state()).into_iter().flat_map(|(_, entry)| entry.recipients);
+    all.filter(|one| !one.to.ends_with("@filler.test")).map(|one| (one.to, one.tries)).collect()
+}
+
+/// Puts mails for a host that does not answer into the queue until nothing finds room.
+async fn fill(server: &Server) {
+    let mut count = 0;
+    for size in [1_000_000, 50_000, 2_000, 10] {
+        loop {
+            count += 1;
+            let text = format!("A: {count}\n\n{}", "0123456789abcde\n".repeat(size / 16));
+            if try_send(server, None, &["x@filler.test"], &text).await.is_err() {
+                break;
+            }
+        }
+    }
+    assert!(count > 20, "{count} mails fill it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_full_store_a_mail_that_was_taken_is_not_sent_again() {
+    let hop = Hop::new(false);
+    let mut server = Server::start_with(Some(Arc::new(hop.clone())));
+    server.patience.first = 3_600;
+    server.patience.longest = 3_600;
+    server.restart().await;
+    send(&server, None, &["a@taken.test", "b@later.test"]).await;
+    hop.until_asked(&["taken.test", "later.test"]).await;
+    fill(&server).await;
+    hop.answers.send_replace(true);
+    until("what was deferred waits, and no other", || waiting(&server) == [("b@later.test".to_owned(), 1)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failures_of_one_round_are_one_notification() {
+    let hop = Hop::new(false);
+    let server = Server::start_with(Some(Arc::new(hop.clone())));
+    send(&server, Some("bob"), &["a@never.test", "b@refused.test", "c@taken.test", "d@gone.test"]).await;
+    hop.until_asked(&["never.test", "refused.test", "taken.test", "gone.test"]).await;
+    hop.answers.send_replace(true);
+    until("all are told of", || hop.asked("mail.test") > 0 && waiting(&server).is_empty()).await;
+    assert_eq!(hop.asked("mail.test"), 1, "one notification");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_waits_for_the_answer_to_a_final_dot() {
+    let hop = Hop::new(false);
+    let mut server = Server::start_with(Some(Arc::new(hop.clone())));
+    send(&server, None, &["a@taken.test"]).await;
+    hop.until_asked(&["taken.test"]).await;
+    server.site().queue.set_stop_seconds(30);
+    let answers = hop.answers.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        answers.send_replace(true);
+    });
+    server.restart().await;
+    assert!(waiting(&server).is_empty());
+    assert_eq!(hop.asked("taken.test"), 1);
+}
