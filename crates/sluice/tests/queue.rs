@@ -365,6 +365,36 @@ fn a_server_that_speaks_no_smtp_is_told_as_such() {
     wait_for(why, "its fault");
 }
 
+/// A server says why it ends the session: at EHLO, or at MAIL while the recipient is on its way.
+#[test]
+fn the_words_of_a_server_that_ends_the_session_are_kept() {
+    let begin = |lines: &'static [&'static [u8]]| {
+        let server = TcpListener::bind(SocketAddr::from(([127, 0, 0, 4], 0))).unwrap();
+        let port = server.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in server.incoming() {
+                let mut wire = Wire::new(stream.unwrap());
+                wire.send(b"220 hello\r\n");
+                for line in lines {
+                    wire.line();
+                    wire.send(line);
+                }
+            }
+        });
+        port
+    };
+    let hello = begin(&[b"421 4.7.0 not you\r\n"]);
+    let mail = begin(&[b"250-hello\r\n250 PIPELINING\r\n", b"421 4.7.0 [TSS04] try later\r\n"]);
+    let routes = format!(
+        "routes = {{ \"hello.test\" = \"smtp://127.0.0.4:{hello}\", \"mail.test\" = \"smtp://127.0.0.4:{mail}\" }}"
+    );
+    let routed = Site::start_with(&routes, Behaviour::default());
+    send(&mut routed.submit_as("ann@here.test"), "<ann@here.test>", &["<u@hello.test>", "<u@mail.test>"], MAIL);
+    let words = ["421 4.7.0 not you", "421 4.7.0 [TSS04] try later"];
+    let why = || Some(routed.sluice(&["why"])).filter(|why| words.iter().all(|words| why.contains(words)));
+    wait_for(why, "the words of both");
+}
+
 #[test]
 fn what_was_accepted_is_sent_whoever_is_killed() {
     let site = Site::start();

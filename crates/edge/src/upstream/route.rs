@@ -222,7 +222,12 @@ impl HopFacts {
         *self.extensions.lock().expect("no holder panics") = Some(extensions);
     }
 
-    /// It has greeted us with a refusal.
+    /// A new connection may be greeted otherwise.
+    pub fn forget_refusal(&self) {
+        *self.refusal.lock().expect("no holder panics") = None;
+    }
+
+    /// It has answered the greeting, or ours, with a refusal.
     pub fn refuse(&self, greeting: &Reply) {
         *self.refusal.lock().expect("no holder panics") = Some(greeting.clone());
     }
@@ -237,7 +242,7 @@ impl HopFacts {
         self.insecurity.lock().expect("no holder panics").clone()
     }
 
-    /// The refusal that it has greeted us with, if it did.
+    /// The refusal of the last connection, if it was refused.
     pub fn refusal(&self) -> Option<Reply> {
         self.refusal.lock().expect("no holder panics").clone()
     }

@@ -257,6 +257,7 @@ impl SmtpHop {
 
     /// A connection, the greeting heard and answered.
     async fn greet(address: &str, protocol: Protocol, route: &Route, hostname: &str) -> Result<SmtpHop, Lost> {
+        route.facts.forget_refusal();
         let mut hop = SmtpHop {
             address: address.into(),
             key: route.key.clone(),
@@ -282,15 +283,18 @@ impl SmtpHop {
             route.facts.refuse(&greeting);
             return Err(Lost::Refused(Reply::new(451, (4, 4, 1), "The next hop is not accepting mail")));
         }
-        hop.hello().await?;
+        hop.hello(Some(route)).await?;
         Ok(hop)
     }
 
-    async fn hello(&mut self) -> Result<(), Lost> {
+    async fn hello(&mut self, route: Option<&Route>) -> Result<(), Lost> {
         self.client.hello();
         match self.reply(Asked::Hello, COMMAND_WAIT).await? {
             hello if hello.is_positive() => Ok(()),
-            _ => Err(Lost::Refused(Reply::new(451, (4, 4, 1), "The next hop refused EHLO/LHLO"))),
+            hello => {
+                route.into_iter().for_each(|route| route.facts.refuse(&hello));
+                Err(Lost::Refused(Reply::new(451, (4, 4, 1), "The next hop refused EHLO/LHLO")))
+            }
         }
     }
 
@@ -311,7 +315,7 @@ impl SmtpHop {
         let insecure = |error| Lost::Refused(insecure(&self.address, route, Insecurity::of_handshake(&error)));
         self.stream = secured.map_err(insecure)?;
         self.client.secured();
-        self.hello().await?;
+        self.hello(Some(route)).await?;
         Ok(self)
     }
 
@@ -363,7 +367,7 @@ impl SmtpHop {
         if !reply.is_positive() {
             return Err(Lost::Refused(reply));
         }
-        self.hello().await?;
+        self.hello(None).await?;
         self.told = told;
         Ok(())
     }

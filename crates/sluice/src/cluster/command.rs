@@ -29,17 +29,20 @@ const SIZES: &str = "
 /// A node that has not been heard of for so long is gone, in seconds.
 const SILENT_MAX: i64 = 30;
 
-/// Runs `sluice cluster`.
-pub fn run(args: &Cluster) -> Result<ExitCode, Failure> {
+/// Runs `sluice cluster`; `waiting` counts the mails that wait in a maildrop.
+pub fn run(args: &Cluster, waiting: fn(&Path) -> usize) -> Result<ExitCode, Failure> {
     let config = Config::read(&args.config)?;
     let name = args.config.display();
     let settings = config.cluster.as_ref().ok_or_else(|| format!("{name}: no table [cluster]"))?;
+    let maildrop = config.store.as_ref().and_then(|store| store.maildrop.as_deref());
     let database = Database::new(settings, &config.tls.authorities)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match &args.command {
             ClusterCommand::Status => status(&database, settings, args.json).await,
-            ClusterCommand::Check => Ok(check(&database, settings).await),
+            ClusterCommand::Check => {
+                Ok(check(&database, settings, maildrop.map(|folder| (folder, waiting(folder)))).await)
+            }
             ClusterCommand::Drain { node, undo } => drain(&database, node, !undo).await,
             ClusterCommand::Move { node } => move_to(&database, node).await,
             ClusterCommand::Import { file } => import(&database, file).await,
@@ -103,7 +106,7 @@ fn node_json(row: &Row, volume: &Volume) -> serde_json::Value {
 }
 
 /// Tries everything that a node needs, and says how each went.
-async fn check(database: &Database, settings: &ClusterSettings) -> ExitCode {
+async fn check(database: &Database, settings: &ClusterSettings, maildrop: Option<(&Path, usize)>) -> ExitCode {
     let mut is_right = true;
     let mut say = |subject: &str, outcome: Result<String, String>| {
         is_right &= outcome.is_ok();
@@ -113,6 +116,9 @@ async fn check(database: &Database, settings: &ClusterSettings) -> ExitCode {
         }
     };
     let secret = Secret::read(&settings.secret_file);
+    if let Some((folder, count)) = maildrop {
+        say("maildrop", emptied(folder, count));
+    }
     say("secret", secret.as_ref().map(|_| "read".to_owned()).map_err(Clone::clone));
     let session = database.connect().await;
     say("database", session.as_ref().map(|_| "connected to the primary".to_owned()).map_err(Clone::clone));
@@ -135,6 +141,14 @@ async fn check(database: &Database, settings: &ClusterSettings) -> ExitCode {
         }
     }
     if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether no mail of commands waits here: the node that has the store takes mail of its own commands alone.
+fn emptied(folder: &Path, count: usize) -> Result<String, String> {
+    match count {
+        0 => Ok(format!("nothing waits in {}", folder.display())),
+        _ => Err(format!("{count} mails wait in {} until this node has the store", folder.display())),
+    }
 }
 
 fn standbys(row: &Row, is_needed: bool) -> Result<String, String> {

@@ -297,7 +297,10 @@ fn memories(
 fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>, Failure> {
     let Some(old) = old else {
         let told = || discovery::of(config);
-        let open = |settings| Store::open(settings, config.cluster.as_ref(), &config.tls.authorities, told());
+        let open = |settings| {
+            let stop_seconds = config.resources.stop_seconds;
+            Store::open(settings, (config.cluster.as_ref(), stop_seconds), &config.tls.authorities, told())
+        };
         return Ok(config.store.as_ref().map(open).transpose()?.map(Arc::new));
     };
     let looked_up = |config: &Config| {

@@ -40,6 +40,9 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(30);
 /// How long sessions may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// How long what became of mails under way may take to be noted.
+const MARGIN: Duration = Duration::from_secs(2);
+
 /// Connections to the address of a node that have not proved yet that they are another node's.
 const INTRODUCTIONS_MAX: usize = 1_024;
 
@@ -354,8 +357,8 @@ fn reply(protocol: mailbox::Protocol, refusal: Refusal) -> String {
 }
 
 impl Ended {
-    /// Waits for the sessions, but not for ever. All [`Doors`] have to be gone but those of sessions.
-    pub async fn wait(mut self) {
-        let _ = tokio::time::timeout(GRACE, self.0.recv()).await;
+    /// Waits for the sessions, and for mails under way, but not for ever. All [`Doors`] have to be gone but those of sessions.
+    pub async fn wait(mut self, mails: Duration) {
+        let _ = tokio::time::timeout(GRACE.max(mails.saturating_add(MARGIN)), self.0.recv()).await;
     }
 }

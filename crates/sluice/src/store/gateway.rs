@@ -42,7 +42,7 @@ use super::dkim::signer::Signers;
 use super::dmarc::{Reporter, Tally};
 use super::doors::{Doors, Identity};
 use super::following;
-use super::maildrop::Maildrop;
+use super::maildrop::{self, Maildrop};
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
 use super::relay::{Means, Reports, outbound};
@@ -76,6 +76,8 @@ type Handed = (UnixStream, Caller);
 pub struct Store {
     /// Settings of the store.
     pub settings: StoreSettings,
+    /// How long mails that a next hop may have already wait for its answer when the server ends.
+    stop_seconds: u64,
     /// Where it listens.
     pub sockets: Vec<(Door, Sockets)>,
     /// This machine among those that share it.
@@ -155,7 +157,7 @@ impl Store {
     /// When an address cannot be had.
     pub fn open(
         settings: &StoreSettings,
-        cluster: Option<&ClusterSettings>,
+        (cluster, stop_seconds): (Option<&ClusterSettings>, u64),
         authorities: &Path,
         discovery: Discovery,
     ) -> Result<Store, String> {
@@ -165,6 +167,7 @@ impl Store {
         let sockets = settings.doors().map(|(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
         Ok(Store {
             settings: settings.clone(),
+            stop_seconds,
             sockets: sockets.collect::<Result<_, String>>()?,
             member: cluster.map(member).transpose()?,
             reception: cluster.map(reception).transpose()?,
@@ -301,8 +304,8 @@ impl Store {
 
     /// The same where no door hands over anything any more, and waits for it.
     pub fn finish(&self) {
-        self.end();
         self.over.send_replace(true);
+        self.end();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         thread.map(JoinHandle::join);
     }
@@ -357,7 +360,9 @@ impl Store {
         while !*self.end.borrow() {
             let turn = async {
                 let (reception, most) = (listening.reception.as_deref(), self.settings.sessions_max);
+                let folder = self.settings.maildrop.as_deref();
                 tokio::select! {
+                    () = maildrop::watch(folder.unwrap_or(Path::new(""))), if folder.is_some() => None,
                     owned = member.wait(self.end.subscribe()) => owned,
                     () = standby::serve(member, &listening.doors, reception, waiting, most) => None,
                 }
@@ -481,7 +486,7 @@ impl Store {
         if let Some(folder) = &self.settings.maildrop {
             listeners.spawn(Maildrop::new(folder, &self.settings.maildrop_trusted).serve(site.clone()));
         }
-        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone(), holds);
+        let (doors, ended) = Doors::new(site.clone(), self.settings.sessions_max, self.identity.clone(), holds);
         for (door, socket) in &listening.doors {
             listeners.spawn(doors.clone().accept(*door, socket.clone()));
         }
@@ -498,11 +503,18 @@ impl Store {
                 }
             }
         }
+        // A process that follows waits for the store: mails under way are cut off soon then.
+        let mut mails = Duration::ZERO;
+        if *self.over.borrow() {
+            site.queue.set_stop_seconds(self.stop_seconds);
+            mails = Duration::from_secs(self.stop_seconds);
+        }
+        drop(site);
         end.send_replace(true);
         listeners.shutdown().await;
         parts.dmarc.iter().for_each(|dmarc| dmarc.keep());
         drop(doors);
-        ended.wait().await;
+        ended.wait(mails).await;
         Ok(())
     }
 }

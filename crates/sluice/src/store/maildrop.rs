@@ -56,6 +56,15 @@ const REMEMBERED_MAX: usize = 100;
 /// When a file that is still being written is removed.
 const ABANDONED: Duration = Duration::from_secs(86_400);
 
+/// A mail that has been there for so long is not being taken in.
+const LATE: Duration = Duration::from_secs(10);
+
+/// How often the log says that mails wait.
+const WARN_EVERY: Duration = Duration::from_secs(300);
+
+/// Files that are looked at for that.
+const COUNTED_MAX: usize = 10_000;
+
 /// The ending of files that are not taken in.
 const REFUSED: &str = ".refused";
 
@@ -84,6 +93,29 @@ pub fn prepare(folder: &Path) -> Result<(), Failure> {
         fs::set_permissions(folder, fs::Permissions::from_mode(MODE)).map_err(|error| how(error.to_string()))?;
     }
     Ok(())
+}
+
+/// Mails of commands that wait in a maildrop for longer than a server needs, as many as are counted.
+pub fn waiting(folder: &Path) -> usize {
+    let waits = |entry: &fs::DirEntry| {
+        let Ok(facts) = entry.path().symlink_metadata() else { return false };
+        let age = facts.modified().ok().and_then(|then| SystemTime::now().duration_since(then).ok());
+        facts.is_file() && is_whole(&facts) && !is_refused(&entry.path()) && age.is_some_and(|age| age >= LATE)
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().map_while(Result::ok);
+    entries.take(COUNTED_MAX).filter(|entry| waits(entry)).count()
+}
+
+/// Warns of mails that wait at a node which does not have the store, until it is dropped.
+pub async fn watch(folder: &Path) {
+    loop {
+        tokio::time::sleep(LATE).await;
+        let mails = waiting(folder);
+        if mails > 0 {
+            tracing::warn!(folder = %folder.display(), mails, "mail of commands waits until this node has the store");
+            tokio::time::sleep(WARN_EVERY).await;
+        }
+    }
 }
 
 /// The maildrop of a server.
@@ -346,6 +378,18 @@ mod tests {
         set_aside(&at("a")).unwrap();
         assert_eq!(fs::read_to_string(at("a.2.refused")).unwrap(), "first");
         assert_eq!(fs::read_to_string(at("a.3.refused")).unwrap(), "second");
+    }
+
+    #[test]
+    fn mails_that_nobody_takes_in_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mode, age) in [("old", 0o640, 60), ("new", 0o640, 0), ("begun", 0o600, 60), ("x.refused", 0o640, 60)]
+        {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_permissions(fs::Permissions::from_mode(mode)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+        }
+        assert_eq!(waiting(folder.path()), 1);
     }
 
     #[test]

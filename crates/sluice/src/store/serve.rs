@@ -154,6 +154,6 @@ async fn serve(
     listeners.shutdown().await;
     end.send_replace(true);
     drop(doors);
-    ended.wait().await;
+    ended.wait(Duration::ZERO).await;
     Ok(())
 }

@@ -17,6 +17,8 @@ pub enum Unsent {
     Gone,
     /// The hop refuses the sender.
     Refused(Reply),
+    /// The hop does not offer what the mail needs; the words are ours.
+    Unsupported(Reply),
 }
 
 impl SmtpHop {
@@ -67,6 +69,11 @@ impl SmtpHop {
         self.broken
     }
 
+    /// Whether the connection ended without an answer.
+    pub const fn was_lost(&self) -> bool {
+        self.fault.is_some()
+    }
+
     /// Why the connection was lost, in words.
     pub fn fault(&self) -> &str {
         self.fault.as_deref().unwrap_or("it closed the connection")
@@ -95,7 +102,7 @@ impl SmtpHop {
     /// # Errors
     /// When it takes nothing of the sender.
     pub async fn envelope_to(&mut self, mail: &MailFrom, recipients: &[RcptTo]) -> Result<Vec<Reply>, Unsent> {
-        self.client.mail(mail).map_err(|unsupported| Unsent::Refused(unsupported.reply()))?;
+        self.client.mail(mail).map_err(|unsupported| Unsent::Unsupported(unsupported.reply()))?;
         let width = if self.client.extensions().pipelining { PIPELINED_MAX } else { 1 };
         let mut sender = None;
         if width == 1 {
@@ -114,9 +121,16 @@ impl SmtpHop {
                 sender = Some(self.reply(Asked::Mail, COMMAND_WAIT).await?);
             }
             for ours in asked {
+                let last = replies.last().or(sender.as_ref());
                 let reply = match ours {
                     Some(reply) => reply,
-                    None => self.reply(Asked::Recipient, COMMAND_WAIT).await?,
+                    None => match (self.reply(Asked::Recipient, COMMAND_WAIT).await, last) {
+                        (Ok(reply), _) => reply,
+                        // It has said why, and closed the connection.
+                        (Err(_), Some(last)) if last.code == 421 => last.clone(),
+                        (Err(_), _) if sender.as_ref().is_some_and(|reply| !reply.is_positive()) => break,
+                        (Err(lost), _) => return Err(lost.into()),
+                    },
                 };
                 self.recipients += u32::from(reply.is_positive());
                 replies.push(reply);

@@ -19,6 +19,9 @@ use super::login::Login;
 /// The status of a mail that needs TLS, with a host that has none that can be trusted.
 const INSECURE: (u8, u16, u16) = (5, 7, 10);
 
+/// The words for a connection that has ended on its own.
+const LOST: &str = "the connection was lost";
+
 /// The status of a connection that did not become secure.
 const NO_TLS: (u8, u16, u16) = (4, 7, 4);
 
@@ -39,9 +42,9 @@ pub struct Host {
 }
 
 impl Host {
-    /// The same fate as one of this host.
-    fn named(&self, fate: Fate) -> Fate {
-        Fate { host: Some(self.name.clone()), ..fate }
+    /// A fate in our words, with this host in them: the host itself has not said so.
+    fn about(&self, fate: Fate) -> Fate {
+        Fate { why: format!("{}: {}", self.name, fate.why), host: None, ..fate }
     }
 }
 
@@ -84,13 +87,13 @@ impl Sent {
     pub async fn try_host(&mut self, host: &Host, route: &Route, mail: &Outgoing, hostname: &str, leases: &Leases) {
         // One that turns out to be gone, or tired, after it has been used says nothing of the host: a fresh one does.
         if mail.mail.require_tls && !host.is_proven {
-            return self.wait_for(&host.named(Fate::never(INSECURE, "REQUIRETLS: the server cannot be verified")));
+            return self.wait_for(&host.about(Fate::never(INSECURE, "REQUIRETLS: the server cannot be verified")));
         }
         for is_fresh in [false, true] {
             if let Some(login) = &host.login
                 && let Some(fate) = login.rests().await
             {
-                return self.wait_for(&host.named(fate));
+                return self.wait_for(&host.about(fate));
             }
             let leased =
                 SmtpHop::lease_to_send((&host.address, host.protocol), route, hostname, leases, is_fresh).await;
@@ -107,12 +110,12 @@ impl Sent {
             if let Some(login) = host.login.as_ref().filter(|_| !was_used)
                 && let Err(fate) = login.log_in(&mut hop, host.is_in_clear).await
             {
-                return self.wait_for(&host.named(fate));
+                return self.wait_for(&host.about(fate));
             }
             if mail.mail.require_tls && !hop.offers_require_tls() {
                 hop.release(leases);
                 let why = "REQUIRETLS: the server does not offer it";
-                return self.wait_for(&host.named(Fate::never((5, 7, 30), why)));
+                return self.wait_for(&host.about(Fate::never((5, 7, 30), why)));
             }
             let is_stale = self.transactions(&mut hop, host, mail).await.is_err() && was_used;
             hop.release(leases);
@@ -126,7 +129,7 @@ impl Sent {
     async fn transactions(&mut self, hop: &mut SmtpHop, host: &Host, mail: &Outgoing) -> Result<(), ()> {
         if let Some(most) = hop.size_max().filter(|&most| most < mail.bytes) {
             let why = format!("the host takes mails of {most} bytes at the most, and this one has {}", mail.bytes);
-            let fate = host.named(Fate::never((5, 3, 4), why));
+            let fate = host.about(Fate::never((5, 3, 4), why));
             (self.was_answered, self.sessions) = (true, self.sessions + 1);
             self.open().into_iter().for_each(|at| self.stand(at, fate.clone()));
             return Ok(());
@@ -162,17 +165,7 @@ impl Sent {
         let recipients: Vec<_> = open.iter().map(|&at| mail.recipients[at].clone()).collect();
         let replies = match hop.envelope_to(&mail.mail, &recipients).await {
             Ok(replies) => replies,
-            Err(Unsent::Gone) => {
-                let why = format!("the connection was lost: {}", hop.fault());
-                self.wait_for(&host.named(Fate::later((4, 4, 2), why)));
-                return Err(gone());
-            }
-            Err(Unsent::Refused(reply)) => {
-                self.was_answered |= reply.code != 421;
-                open.iter().for_each(|&at| self.said(at, &reply, host));
-                hop.reset().await;
-                return Err(reply);
-            }
+            Err(unsent) => return Err(self.unsent(hop, host, open, unsent).await),
         };
         self.was_answered = true;
         let mut taken = Vec::new();
@@ -182,6 +175,12 @@ impl Sent {
                 taken.push(at);
             }
         }
+        // One that ends the session within the envelope says so of all.
+        if let Some(reply) = replies.iter().find(|reply| reply.code == 421) {
+            taken.iter().for_each(|&at| self.fates[at] = Some(Fate::said(reply, &host.name)));
+            taken.iter().for_each(|&at| self.stands[at] = false);
+            taken.clear();
+        }
         if taken.is_empty() {
             hop.reset().await;
             return Ok(0);
@@ -189,10 +188,15 @@ impl Sent {
         // Until the content has been taken none of them has the mail.
         for &at in &taken {
             self.stands[at] = false;
-            self.fates[at] = Some(host.named(Fate::later((4, 4, 2), gone().to_string())));
+            self.fates[at] = Some(host.about(Fate::later((4, 4, 2), LOST)));
         }
         match content(hop, mail).await {
             Ok(()) => {}
+            Err(Some(reply)) if hop.was_lost() || reply == gone() => {
+                let fate = host.about(Fate::later((4, 4, 2), format!("{LOST}: {}", hop.fault())));
+                taken.iter().for_each(|&at| self.fates[at] = Some(fate.clone()));
+                return Ok(0);
+            }
             Err(Some(reply)) => {
                 taken.iter().for_each(|&at| self.said(at, &reply, host));
                 hop.reset().await;
@@ -200,12 +204,52 @@ impl Sent {
             }
             Err(None) => return Ok(0),
         }
+        if !mail.gate.pass() {
+            hop.give_up();
+            let fate = Fate::later((4, 3, 2), "this server ended before the mail was sent");
+            taken.iter().for_each(|&at| self.stand(at, fate.clone()));
+            return Ok(0);
+        }
+        self.end(hop, host, &taken).await;
+        mail.gate.come_back();
+        Ok(taken.len())
+    }
+
+    /// An envelope was not taken: notes why, and returns it.
+    async fn unsent(&mut self, hop: &mut SmtpHop, host: &Host, open: &[usize], unsent: Unsent) -> Reply {
+        let reply = match unsent {
+            Unsent::Gone => {
+                let why = format!("{LOST}: {}", hop.fault());
+                self.wait_for(&host.about(Fate::later((4, 4, 2), why)));
+                return gone();
+            }
+            Unsent::Unsupported(reply) => {
+                self.was_answered = true;
+                let (why, status) = (reply.text.to_string(), reply.enhanced.unwrap_or((5, 5, 4)));
+                let outcome = if reply.is_permanent() { Outcome::Never } else { Outcome::Later };
+                let fate = host.about(Fate { outcome, ..Fate::later(status, why) });
+                open.iter().for_each(|&at| self.stand(at, fate.clone()));
+                reply
+            }
+            Unsent::Refused(reply) => {
+                self.was_answered |= reply.code != 421;
+                open.iter().for_each(|&at| self.said(at, &reply, host));
+                reply
+            }
+        };
+        hop.reset().await;
+        reply
+    }
+
+    /// The answers to the final dot.
+    async fn end(&mut self, hop: &mut SmtpHop, host: &Host, taken: &[usize]) {
         let mut reply = hop.commit().await;
-        for &at in &taken {
-            let was_lost = hop.is_gone() && reply.code == gone().code && reply.enhanced == gone().enhanced;
-            self.said(at, &reply, host);
-            if was_lost {
-                self.stands[at] = true;
+        for &at in taken {
+            if hop.was_lost() && reply == gone() {
+                let why = format!("{LOST} after the final dot, it may have the mail: {}", hop.fault());
+                self.stand(at, host.about(Fate::later((4, 4, 2), why)));
+            } else {
+                self.said(at, &reply, host);
             }
             if let Some(fate) = &mut self.fates[at] {
                 fate.host_notifies = hop.offers_dsn();
@@ -215,7 +259,6 @@ impl Sent {
                 reply = another;
             }
         }
-        Ok(taken.len())
     }
 
     fn said(&mut self, at: usize, reply: &Reply, host: &Host) {
@@ -245,12 +288,16 @@ fn unreached(reply: &Reply, host: &Host, route: &Route) -> Fate {
     let (status, why) = match insecurity {
         Some(Insecurity { fault: Fault::NoStartTls, why }) => ((4, 7, 4), why),
         Some(Insecurity { why, .. }) => ((4, 7, 5), format!("the server is not known by its certificate: {why}")),
-        None => {
-            let why = said.as_ref().map_or_else(|| reply.text.to_string(), Reply::to_string);
-            (reply.enhanced.unwrap_or((4, 4, 1)), why)
-        }
+        None => match said {
+            // What it greets us with is said of all mail, and not for ever.
+            Some(said) => {
+                let status = said.enhanced.map_or((4, 4, 1), |(_, subject, detail)| (4, subject, detail));
+                return Fate { status, outcome: Outcome::Later, ..Fate::said(&said, &host.name) };
+            }
+            None => (reply.enhanced.unwrap_or((4, 4, 1)), reply.text.to_string()),
+        },
     };
-    host.named(Fate::later(status, why))
+    host.about(Fate::later(status, why))
 }
 
 /// Hands over the content but for its end. The error is what the host said; nothing if we have failed, or the connection.

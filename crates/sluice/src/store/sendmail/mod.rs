@@ -226,7 +226,7 @@ fn name() -> io::Result<PathBuf> {
 /// The sender that is asked for, with angle brackets or without.
 fn sender(text: &str) -> Result<String, Fault> {
     match of_list(text.as_bytes())?.as_slice() {
-        [] => Ok(String::new()),
+        [] if matches!(text.trim(), "" | "<>") => Ok(String::new()),
         [one] => Ok(one.clone()),
         _ => Err(Fault::usage(format!("-f {text:?}: one sender is wanted"))),
     }
@@ -260,6 +260,7 @@ mod tests {
         assert_eq!(sender("").unwrap(), "");
         assert_eq!(sender("<>").unwrap(), "");
         assert_eq!(sender("Ann <ann@example.org>").unwrap(), "ann@example.org");
+        assert_eq!(sender("a b").unwrap_err().status, 64);
         assert_eq!((sender("a@b, c@d").unwrap_err().status, xtext("a b+c=")), (64, "a+20b+2Bc+3D".into()));
     }
 
