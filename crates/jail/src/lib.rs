@@ -19,7 +19,6 @@ mod company;
 mod confine;
 mod handle;
 mod host;
-pub mod image;
 pub mod instructions;
 mod launch;
 mod link;

@@ -30,7 +30,6 @@ use crate::account::Account;
 use crate::calls::{self, Calls};
 use crate::cell::Cell;
 use crate::confine::{confine, withdraw};
-use crate::image;
 use crate::local::Local;
 use crate::map::map;
 use crate::memory::Memory;
@@ -135,7 +134,6 @@ fn serve() -> Result<(), String> {
     let host = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let Some((start, descriptors)) = receive(&host).map_err(failed)? else { return Ok(()) };
     let known = Known::read(&start, descriptors)?;
-    image::shed();
     let resident_bytes = File::open("/proc/self/statm").map_or(0, resident_bytes);
     let ready = Ready { pid: std::process::id(), resident_bytes };
     rustix::io::write(&host, &ready.to_bytes()).map_err(|error| error.to_string())?;

@@ -162,7 +162,6 @@ async fn supervise(
     lead().iter().for_each(|lead| lead.ready());
     tokio::spawn(caretaker::keep(control.subscribe()));
     tokio::spawn(thrift::go_on());
-    jail::image::shed();
     let mut reload = Reload::new(args, site, &control, &manager);
     let mut sweeps = tokio::time::interval(sweep::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
