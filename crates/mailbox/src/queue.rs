@@ -274,7 +274,8 @@ impl Sender<'_> {
                 let now = seconds();
                 let later = |is_so: bool| if is_so { now.saturating_add(DEBT_PAUSE) } else { 0 };
                 let due = due.max(later(pause.is_lost));
-                let alarm = entry.alarm(self.site.patience).max(later(pause.is_lost || pause.was_looked_at));
+                let alarm = entry.alarm(self.site.patience);
+                let alarm = alarm.max(later(pause.is_lost || pause.was_looked_at && alarm <= now));
                 schedule.insert(job.mail, &destination, sender_of(&entry), due, alarm);
             }
             _ => schedule.remove(job),
