@@ -229,7 +229,7 @@ impl Pdf {
         let held = extent.into_held();
         self.at -= held.len() as u64;
         let mut left = &held[..];
-        while !left.is_empty() {
+        while !left.is_empty() && !self.again.is_over() {
             let taken = self.words(left, outbox);
             self.at += taken as u64;
             left = &left[taken..];
