@@ -93,7 +93,14 @@ fn pieces_of_documents_in_packed_bytes_have_no_findings() {
 
 #[test]
 fn what_is_named_as_a_zip_archive_is_judged_as_one() {
-    let packed = stored_gzip(&documents(), 1000);
+    // The gzip reader does not get to the archive, whose end counts a member that is not there.
+    let mut packed = stored_gzip(&noise(50), 50);
+    packed.truncate(30);
+    let mut archive = zip("a.txt", &noise(400), true);
+    let counts = archive.len() - 22 + 8;
+    archive[counts] += 1;
+    archive[counts + 2] += 1;
+    packed.extend_from_slice(&archive);
     assert!(names_as("q.zip", &packed).iter().any(|name| name.starts_with("Heuristics.Ambiguous.Zip")));
 }
 
@@ -146,11 +153,6 @@ fn constants_of_a_program_are_no_archives() {
     assert_eq!(names_as("libminizip.so", &program(&zip)), [""; 0]);
     let streams: [&[u8]; 4] = [b"\x1f\x8b\x08\0\0\0\0\0\0\x03", b"\x28\xb5\x2f\xfd\x07", b"07070100", b"BZh91AY&SY"];
     assert_eq!(names_as("libarchive.so", &program(&streams)), [""; 0]);
-    let mut disc = program(&[]);
-    for (sector, kind) in [1u8, 255].into_iter().enumerate() {
-        disc[(16 + sector) * 2048..][..7].copy_from_slice(&[&[kind][..], b"CD001\x01"].concat());
-    }
-    assert_eq!(names_as("efi.rom", &disc), [""; 0]);
 }
 
 #[test]
