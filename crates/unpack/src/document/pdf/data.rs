@@ -205,6 +205,7 @@ impl Pdf {
     }
 
     fn end_data(&mut self, data: Box<Data>, outbox: &mut Outbox) {
+        self.here = self.at;
         if data.is_strict && data.chain.has_inflated() {
             self.again.shows_plain();
         }
