@@ -166,22 +166,31 @@ disable_new() {
     done <<<"$new"
 }
 
+# An installation that was interrupted earlier is brought to its end: apt-get does nothing before that.
+finish_interrupted() {
+    [ -n "$(find /var/lib/dpkg/updates -name '[0-9]*' -print -quit 2>/dev/null)" ] || return 0
+    echo "setup: ends an installation that was interrupted (dpkg --configure -a)"
+    root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a
+}
+
+started_before=
 install() {
     local all
     all=$(plan)
+    [ -n "$all" ] || return 0
     echo "setup: installs ${#missing[@]} Debian packages, $(wc -w <<<"$all") with all that they need, and starts none of their daemons:"
     printf '%s\n' "${missing[*]}" | fold -s -w 100 | sed 's/^/  /'
     size <<<"$all" | sed 's/^/  /'
-    local before
-    before=$(mktemp)
-    starts | sort >"$before"
-    trap 'allow_daemons; disable_new "$before"' EXIT
+    started_before=$(mktemp)
+    starts | sort >"$started_before"
+    trap 'allow_daemons; disable_new "$started_before"' EXIT
     forbid_daemons
-    root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends "${missing[@]}"
+    finish_interrupted
+    root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-remove --no-install-recommends "${missing[@]}"
     trap - EXIT
     allow_daemons
-    disable_new "$before"
-    rm -f "$before"
+    disable_new "$started_before"
+    rm -f "$started_before"
 }
 
 if [ ${#missing[@]} -gt 0 ] || [ ${#unpacked[@]} -gt 0 ]; then
