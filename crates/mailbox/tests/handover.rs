@@ -1,12 +1,23 @@
 //! Mails that commands hand over: taken once by their key, and told of where they never are.
 
 use std::io::Read as _;
+use std::sync::Arc;
 
 use mailbox::queue::{self, Handover, Untaken};
+use mailbox::{Outgoing, Relay, Sending};
 
 use crate::harness::Server;
 
 const MAIL: &[u8] = b"Subject: x\n\nbody\n";
+
+/// A next hop that never answers: whatever goes out stays in the queue.
+struct Mute;
+
+impl Relay for Mute {
+    fn send(&self, _mail: Outgoing) -> Sending {
+        Box::pin(std::future::pending())
+    }
+}
 
 async fn hand_over(server: &Server, key: &str, to: &[&str]) -> Result<(), Untaken> {
     let recipients = to.iter().map(|to| (*to).to_owned()).collect();
@@ -36,7 +47,7 @@ async fn a_mail_is_taken_once_by_its_key_until_the_queue_forgets_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sender_of_a_mail_that_is_never_taken_is_told() {
-    let mut server = Server::start();
+    let mut server = Server::start_with(Some(Arc::new(Mute)));
     server.recipients_hour_max = 2;
     server.restart().await;
     let outcome = hand_over(&server, "8.1.0", &["a@example.org", "b@example.org", "c@example.org"]).await;
