@@ -5,8 +5,8 @@
 //! transfer coding a `message/rfc822` claims, it is read as it stands. Not the reading of the inspection, which considers
 //! that readers differ; nothing is decided by this one.
 //!
-//! Bounds: [`PARTS_MAX`], [`DEPTH_MAX`], [`FIELDS_BYTES_MAX`] for each part; what is beyond is content of the part around it,
-//! or left out. A digest that is larger than [`DIGEST_BYTES_MAX`] is not stored, and made again when it is asked for.
+//! Bounds: [`PARTS_MAX`], [`DEPTH_MAX`], [`ADDRESSES_BYTES_MAX`] for the message, and [`FIELDS_BYTES_MAX`] for addresses of a part and for all
+//! other fields; what is beyond is content of the part around it, or left out. A digest that is larger than [`DIGEST_BYTES_MAX`] is not stored, and made again when it is asked for.
 
 mod address;
 mod header;
@@ -24,7 +24,9 @@ pub use reader::Digest;
 pub const PARTS_MAX: usize = 1_000;
 /// How deep they are nested.
 pub const DEPTH_MAX: usize = 32;
-/// Header fields of one part that are kept, in bytes.
+/// Lists of addresses in the header of the message that are kept, in bytes: of 3,000 recipients.
+pub const ADDRESSES_BYTES_MAX: usize = 256 << 10;
+/// Lists of addresses in the header of a part that are kept, and other header fields of the message or a part, in bytes.
 pub const FIELDS_BYTES_MAX: usize = 32 << 10;
 /// The largest digest that is stored.
 pub const DIGEST_BYTES_MAX: usize = 60 << 10;
@@ -318,5 +320,21 @@ mod tests {
         fuzz_digest(&[&[9], deep.as_bytes()].concat());
         let wide = format!("Content-Type: multipart/mixed; boundary=x\n\n{}", "--x\n\n".repeat(3_000));
         fuzz_digest(&[&[9], wide.as_bytes()].concat());
+    }
+
+    #[test]
+    fn many_recipients_hide_nothing_behind_them() {
+        let list = (0..4_000).map(|number| format!("Name {number} <n{number}@example.org>")).collect::<Vec<_>>();
+        for to in [list.join(",\r\n "), list.join(", "), list[..1_000].join(", ")] {
+            let mail = format!("To: {to}\r\nCc: <cc@example.org>\r\nSubject: behind\r\nMessage-ID: <1@x>\r\n\r\n");
+            let mut digest = Digest::default();
+            digest.read(mail.as_bytes());
+            let known = digest.known();
+            let envelope = String::from_utf8(known.envelope).unwrap();
+            assert!(envelope.contains("\"behind\"") && known.thread != 0);
+            assert!(!envelope.contains("MISSING"), "a list is cut between two addresses");
+            assert!(envelope.contains("\"n999\""));
+            assert!(to.len() < 60_000 || !envelope.contains("\"n3999\""), "within bounds");
+        }
     }
 }

@@ -9,16 +9,14 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use ::webmail::mail::{Failure, Sending};
-use store::{
-    Append, Arrival, Change, Content, Device, Error, Flags, Mailbox, Refused, Sealed, State, Transaction, Uids, Volume,
-};
+use store::{Append, Arrival, Content, Device, Error, Flags, Mailbox, Refused, Sealed, State, Transaction, Volume};
 
 use crate::Keep;
 use crate::content::{Messages, Reader};
 use crate::digest::{Digest, thread};
 use crate::search::{Words, scan};
 use crate::user::ensure;
-use crate::webmail::{Host, Sender, failure};
+use crate::webmail::{Host, Sender, failure, note_sent, was_sent};
 
 /// Messages of a mailbox that a search looks through.
 const SEARCHED_MAX: usize = 2_000;
@@ -100,21 +98,18 @@ impl<D: Device, M: Machine> Own<D, M> {
         let visible = usize::try_from(sending.private).ok().and_then(|private| sending.content.get(private..));
         let (written, sent) = (self.sealed(&sending.content)?, self.sealed(visible.unwrap_or_default())?);
         let (account, place, now) = (sender.account, sender.sent, self.machine.now());
-        let (draft, answers) = (sending.draft, sending.answers);
+        let origin = sending.origin;
         self.transact(move |transaction| {
+            if was_sent(transaction.state(), account, &origin.id) {
+                return Ok(());
+            }
             arrive(transaction, &sent, &to, now)?;
             let named = transaction.state().mailbox_named(account, b"Sent").map(|(number, _)| number);
             if let Some(place) = place.or(named) {
                 let arrival = Arrival { flags: Flags::SEEN, date: now, now, ..Arrival::default() };
                 transaction.deliver(&written, place, &arrival)?;
             }
-            if let Some((folder, uid)) = draft {
-                transaction.expunge(folder, &one(uid))?;
-            }
-            if let Some((folder, uid)) = answers {
-                transaction.store(folder, &one(uid), Change::Add, (Flags::ANSWERED, &[]), u64::MAX)?;
-            }
-            Ok(())
+            note_sent(transaction, account, &origin)
         })
     }
 }
@@ -133,22 +128,18 @@ fn arrive<D: Device>(
     Ok(())
 }
 
-fn one(uid: u32) -> Uids {
-    [uid].into_iter().collect()
-}
-
 impl<D: Device, M: Machine> Host for Own<D, M> {
     fn hostname(&self) -> &str {
         self.machine.hostname()
     }
 
-    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> Vec<(u32, u32)> {
+    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> (Vec<(u32, u32)>, bool) {
         let mut found = Vec::new();
         for (number, mailbox) in mailboxes {
             let uids = scan(self, mailbox, words, SEARCHED_MAX);
             found.extend(uids.into_iter().map(|uid| (*number, uid)));
         }
-        found
+        (found, mailboxes.iter().all(|(_, mailbox)| mailbox.entries.len() <= SEARCHED_MAX))
     }
 
     fn send(&mut self, sender: Sender, sending: Sending) -> Result<(), Failure> {

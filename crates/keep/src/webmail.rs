@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use ::webmail::mail::{
-    AppPassword, Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, NewPasskey, Passkeys, Program,
-    Purpose, Row, Script, Second, Sending, Setup, Unkept,
+    AppPassword, Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, NewPasskey, Origin, Passkeys,
+    Program, Purpose, Row, Script, Second, Sending, Setup, Unkept,
 };
 use ::webmail::session::{Ending, Session};
 use proto::imap::name::canonical;
-use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
+use store::{Arrival, Change, Device, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
 use text::normal::composed;
 
 use crate::Keep;
@@ -26,10 +26,17 @@ use crate::conversation;
 use crate::digest::{Digest, Known, Part, Text};
 use crate::name::{self, is_name};
 use crate::search::Words;
+use crate::user;
 pub use host::{Host, Sender, User};
 
 /// The annotation that has the settings of a user.
 const SETTINGS: &[u8] = b"webmail/settings";
+
+/// The annotation that has the forms which a user has sent last.
+const SENT: &[u8] = b"webmail/sent";
+
+/// Bytes of them: of 32.
+const SENT_BYTES_MAX: usize = 32 * 16;
 
 /// The annotation that has the contacts of a user.
 const CONTACTS: &[u8] = b"webmail/contacts";
@@ -39,6 +46,9 @@ const WORDS_MAX: usize = 10;
 
 /// Bytes of a message that are read at a time, where its digest is made again.
 const CHUNK_BYTES: usize = 32 << 10;
+
+/// Bytes of a message without a digest that a list looks at.
+const GLANCE_BYTES: u64 = 128 << 10;
 
 /// Attributes of mailboxes, as bits of [`SpecialUse`], and purposes.
 const PURPOSES: [(u16, Purpose); 5] = [
@@ -100,10 +110,9 @@ impl<'a, H: Host> Mail<'a, H> {
         self.changed(outcome)
     }
 
-    fn row(&self, folder: u32, uid: u32, entry: &Entry) -> Row {
+    fn row(&mut self, folder: u32, uid: u32, entry: &Entry) -> Row {
         let number = entry.message.get();
-        let digest = self.host.digest(number).unwrap_or_default();
-        let structure = Text::BodyStructure.of(&digest).unwrap_or_default();
+        let (envelope, has_attachment) = self.glance(number);
         Row {
             folder,
             uid,
@@ -114,14 +123,24 @@ impl<'a, H: Host> Mail<'a, H> {
             },
             date: entry.date,
             size: self.state.message(number).map_or(0, |message| message.size),
-            envelope: Text::Envelope.of(&digest).unwrap_or_default().to_vec(),
-            has_attachment: has_attachment(structure),
+            envelope,
+            has_attachment,
             count: 1,
         }
     }
 
+    /// The envelope of a message, and whether there is something to save; where no digest was stored, as far as its beginning tells.
+    fn glance(&mut self, number: u64) -> (Vec<u8>, bool) {
+        let stored = self.host.digest(number).unwrap_or_default();
+        if let Some(envelope) = Text::Envelope.of(&stored) {
+            return (envelope.to_vec(), has_attachment(Text::BodyStructure.of(&stored).unwrap_or_default()));
+        }
+        let known = made_anew(self.host, number, GLANCE_BYTES).unwrap_or_default();
+        (known.envelope, has_attachment(&known.body_structure))
+    }
+
     /// The row of a conversation: of its newest message, and unread if one of them is.
-    fn head(&self, folder: u32, head: &conversation::Head) -> Row {
+    fn head(&mut self, folder: u32, head: &conversation::Head) -> Row {
         let row = self.row(folder, head.uid, &head.entry);
         let flags = Shown { seen: head.is_seen, ..row.flags };
         Row { flags, count: head.count, ..row }
@@ -213,18 +232,19 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
         }
     }
 
-    fn search(&mut self, words: &str, count: usize) -> Vec<Row> {
+    fn search(&mut self, words: &str, count: usize) -> (Vec<Row>, bool) {
         let words = Words::new(words, WORDS_MAX);
         let Some(account) = self.state.account(self.user.number).filter(|_| !words.is_empty()) else {
-            return Vec::new();
+            return (Vec::new(), true);
         };
         let own = |&number: &u32| Some((number, self.own(number).ok()?.clone()));
         let mailboxes: Vec<(u32, Arc<Mailbox>)> = account.mailboxes.values().filter_map(own).collect();
-        let found = self.host.search(&mailboxes, &words);
+        let (found, is_whole) = self.host.search(&mailboxes, &words);
         let entry = |&(folder, uid): &(u32, u32)| Some((folder, uid, *self.own(folder).ok()?.entry(uid)?));
         let mut found: Vec<(u32, u32, Entry)> = found.iter().filter_map(entry).collect();
         found.sort_by_key(|(folder, uid, entry)| Reverse((entry.date, *uid, *folder)));
-        found.iter().take(count).map(|(folder, uid, entry)| self.row(*folder, *uid, entry)).collect()
+        let rows = found.iter().take(count).map(|(folder, uid, entry)| self.row(*folder, *uid, entry)).collect();
+        (rows, is_whole)
     }
 
     fn flag(&mut self, folder: u32, uids: &[u32], flag: Flag, is_set: bool) -> Result<(), Failure> {
@@ -275,11 +295,19 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
 
     fn send(&mut self, sending: Sending) -> Result<(), Failure> {
         let own = |place: Option<(u32, u32)>| place.filter(|(folder, _)| self.own(*folder).is_ok());
-        let (draft, answers) = (own(sending.draft), own(sending.answers));
+        let Origin { draft, answers, forwards, .. } = sending.origin;
+        let (draft, answers, forwards) = (own(draft), own(answers), own(forwards));
+        let origin = Origin { draft, answers, forwards, ..sending.origin };
         let (account, name, sent) = (self.user.number, self.user.name.clone(), self.mailbox_for(Purpose::Sent));
-        let outcome = self.host.send(Sender { account, name, sent }, Sending { draft, answers, ..sending });
+        let outcome = self.host.send(Sender { account, name, sent }, Sending { origin, ..sending });
         self.state = self.host.state();
         outcome
+    }
+
+    fn provide(&mut self, purpose: Purpose) -> Result<u32, Failure> {
+        let (bits, _) = PURPOSES.iter().find(|(_, known)| *known == purpose).ok_or(Failure::Gone)?;
+        let (account, bit) = (self.user.number, bits.trailing_zeros() as u16);
+        self.change(move |transaction| user::provide(transaction, account, bit))
     }
 
     fn create(&mut self, name: &str) -> Result<(), Failure> {
@@ -463,22 +491,57 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     }
 }
 
+/// Whether the mail of a form was sent already, so that two requests with one form send one mail.
+pub fn was_sent(state: &State, account: u32, id: &[u8; 16]) -> bool {
+    let known = state.account(account).and_then(|account| account.annotations.get(SENT));
+    known.is_some_and(|known| known.chunks(id.len()).any(|known| known == id))
+}
+
+/// Notes that the mail of a form is sent: its draft goes, and the message is marked that it answers or forwards.
+///
+/// # Errors
+/// When a message is gone, and when the volume is full or failed.
+pub fn note_sent<D: Device>(transaction: &mut Transaction<'_, D>, account: u32, sent: &Origin) -> Result<(), Error> {
+    let known = transaction.state().account(account).and_then(|account| account.annotations.get(SENT));
+    let known = known.map(|known| known.to_vec()).unwrap_or_default();
+    let ids: Vec<u8> = sent.id.iter().chain(&known).copied().take(SENT_BYTES_MAX).collect();
+    transaction.annotate(account, None, SENT, Some(&ids))?;
+    if let Some((folder, uid)) = sent.draft {
+        transaction.expunge(folder, &set(&[uid]))?;
+    }
+    if let Some((folder, uid)) = sent.answers {
+        transaction.store(folder, &set(&[uid]), Change::Add, (Flags::ANSWERED, &[]), u64::MAX)?;
+    }
+    if let Some((folder, uid)) = sent.forwards {
+        let change = (0, &["$Forwarded"][..]);
+        match transaction.store(folder, &set(&[uid]), Change::Add, change, u64::MAX) {
+            // A mailbox has no room for another keyword.
+            Err(Error::Refused(_)) => {}
+            outcome => drop(outcome?),
+        }
+    }
+    Ok(())
+}
+
 /// Facts of a message; it is read anew where nothing was stored of it.
 pub fn known(keep: &mut impl Keep, number: u64) -> Option<Known> {
     let stored = keep.digest(number).ok()?;
-    if let Some(known) = Known::decode(&stored) {
-        return Some(known);
-    }
+    Known::decode(&stored).or_else(|| made_anew(keep, number, u64::MAX))
+}
+
+/// Facts of a message, of as many of its bytes.
+fn made_anew(keep: &mut impl Keep, number: u64, bytes: u64) -> Option<Known> {
     let (mut digest, mut offset, mut chunk) = (Digest::default(), 0, vec![0; CHUNK_BYTES]);
-    loop {
+    while offset < bytes {
         match keep.read(number, offset, &mut chunk).ok()? {
-            0 => return Some(digest.known()),
+            0 => break,
             length => {
                 digest.read(chunk.get(..length)?);
                 offset = offset.saturating_add(length as u64);
             }
         }
     }
+    Some(digest.known())
 }
 
 /// Whether a BODYSTRUCTURE has a part that is to be saved.

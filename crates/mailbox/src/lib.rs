@@ -74,7 +74,7 @@ pub use elsewhere::{Asking, Away, Elsewhere};
 pub use file::{File, SharedTail};
 pub use guest::Guest;
 pub use keep::content::Reader;
-pub use keep::digest;
+pub use keep::{digest, furnish};
 pub use learner::Learner;
 pub use login::{Denied, Guard, Guarded, Logins};
 pub use numbers::Protocol;

@@ -44,10 +44,8 @@ fn a_mail_is_delivered_to_all_and_stored_once() {
     assert_eq!((&stat["messages"], &stat["links"], &stat["was_closed"]), (&2.into(), &6.into(), &true.into()));
     assert!(stat["live_bytes"].as_u64().unwrap() < 4_100_000, "{stat}");
     assert!(run(&volume, "cat", &["eve", "INBOX", "2"]).stdout == content);
-    assert_eq!(
-        text(&run(&volume, "ls", &["bob"])),
-        "INBOX\t2 messages\t2 unseen\t4000030 bytes\n".replace("4000030", &(2 * content.len()).to_string())
-    );
+    let inbox = format!("INBOX\t2 messages\t2 unseen\t{} bytes\n", 2 * content.len());
+    assert!(text(&run(&volume, "ls", &["bob"])).contains(&inbox));
     assert_eq!(text(&run(&volume, "check", &[])), "2 messages, 0 damaged\n");
     // What is damaged is named, with those who have it.
     let bytes = fs::read(&volume).unwrap();
@@ -84,7 +82,7 @@ fn maildirs_and_mboxes_come_out_as_they_went_in() {
     let listed = text(&run(&volume, "ls", &["ann"]));
     assert_eq!(
         listed.lines().map(|line| line.split('\t').next().unwrap()).collect::<Vec<_>>(),
-        ["INBOX", "Lists/rust", "Sent"]
+        ["Archive", "Drafts", "INBOX", "Junk", "Lists/rust", "Sent", "Trash"]
     );
     assert!(text(&run(&volume, "ls", &["ann", "INBOX"])).contains("\\Seen \\Flagged"));
     // Out as a Maildir and in again for another account, and the same as mbox files.

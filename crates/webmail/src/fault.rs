@@ -16,8 +16,8 @@ pub(crate) enum Fault {
     Sender,
     /// Files that are too large together.
     Files,
-    /// No folder for drafts.
-    NoDrafts,
+    /// A file of another message, which is not where it was.
+    FileGone,
     /// More addresses of a contact than this.
     ContactAddresses(usize),
     /// A contact without name and address.
@@ -58,11 +58,11 @@ impl Fault {
         let numbered = |text, number| fill(text, &[&words.number(number)]);
         match self {
             Fault::Address(typed) => fill(faults.address, &[typed]),
+            Fault::FileGone => faults.file_gone.into(),
             Fault::Recipients(most) => numbered(faults.recipients, *most),
             Fault::NoRecipient => faults.no_recipient.into(),
             Fault::Sender => faults.sender.into(),
             Fault::Files => faults.files.into(),
-            Fault::NoDrafts => faults.no_drafts.into(),
             Fault::ContactAddresses(most) => numbered(faults.contact_addresses, *most),
             Fault::ContactEmpty => faults.contact_empty.into(),
             Fault::ContactsFull { contacts, bytes } => {

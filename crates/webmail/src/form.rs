@@ -13,7 +13,7 @@ use crate::compose::File;
 use crate::percent::decoded;
 
 /// Fields and files of a form.
-const FIELDS_MAX: usize = 1_000;
+const FIELDS_MAX: usize = 2_000;
 
 /// A form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Form {
     fields: Vec<(String, String)>,
     /// Files, those without a name left out.
     pub files: Vec<File>,
+    /// Whether only the beginning of the body was read, as the whole is larger than may be.
+    pub is_cut: bool,
 }
 
 impl Form {
@@ -32,7 +34,7 @@ impl Form {
             let (name, value) = pair.split_at(at);
             (decoded(name, true), decoded(value.get(1..).unwrap_or_default(), true))
         };
-        Form { fields: pairs.map(field).collect(), files: Vec::new() }
+        Form { fields: pairs.map(field).collect(), ..Form::default() }
     }
 
     /// Reads a body of a type; empty if that is not one of forms.

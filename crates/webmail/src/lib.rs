@@ -64,6 +64,9 @@ use session::{Session, is_same};
 /// Bytes of the form of who has not logged in.
 pub const LOGIN_BYTES_MAX: u64 = 16 << 10;
 
+/// Bytes of a mail, without files, of whose session nothing is known any more.
+pub const EXPIRED_BYTES_MAX: u64 = 256 << 10;
+
 /// Bytes of a form: the files of a mail, and what stands around them.
 pub const FORM_BYTES_MAX: u64 = 27 << 20;
 
@@ -98,7 +101,10 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
     }
     let mut pages = Pages::new(mail, session, call.language);
     if call.is_post && !is_same(call.form.get("token"), &session.token) {
-        return login::refusal(pages.words, Refusal::OtherSession);
+        return match call.segments()[..] {
+            ["write"] => pages.unsent(&call),
+            _ => login::refusal(pages.words, Refusal::OtherSession),
+        };
     }
     let path = core::mem::take(&mut call.path);
     let segments: alloc::vec::Vec<&str> = path.iter().map(|segment| segment.as_str()).collect();
@@ -173,6 +179,7 @@ pub fn answer_stranger(call: &Call) -> Reply {
         ["style.css"] if !call.is_post => Reply::style(STYLE),
         ["passkey.js"] if !call.is_post => Reply::script(passkey::SCRIPT),
         [] | ["login"] if !call.is_post => login::page(call.language.words(), "", Told::Nothing),
+        ["write"] if call.is_post && call.form.has("text") => login::expired(call.language.words(), &call.form),
         // The same for all that there is, and for all that there is not.
         _ => Reply::see("/login"),
     }

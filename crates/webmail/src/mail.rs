@@ -31,8 +31,8 @@ pub trait Mail {
     fn message(&mut self, folder: u32, uid: u32) -> Option<Message>;
     /// Reads of a message that [`Mail::message`] told; returns 0 at its end.
     fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> usize;
-    /// Messages with all of these words, the newest first.
-    fn search(&mut self, words: &str, count: usize) -> Vec<Row>;
+    /// Messages with all of these words, the newest first, and whether all messages were searched.
+    fn search(&mut self, words: &str, count: usize) -> (Vec<Row>, bool);
     /// Sets or clears a flag.
     fn flag(&mut self, folder: u32, uids: &[u32], flag: Flag, is_set: bool) -> Result<(), Failure>;
     /// Moves messages.
@@ -53,6 +53,8 @@ pub trait Mail {
     fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure>;
     /// Sends a mail.
     fn send(&mut self, sending: Sending) -> Result<(), Failure>;
+    /// The folder for a purpose, which is made if there is none.
+    fn provide(&mut self, purpose: Purpose) -> Result<u32, Failure>;
     /// Makes a folder.
     fn create(&mut self, name: &str) -> Result<(), Failure>;
     /// Gives a folder another name.
@@ -388,6 +390,8 @@ pub struct Layout {
 /// A mail that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sending {
+    /// The form that it was written in.
+    pub origin: Origin,
     /// The sender of the envelope.
     pub from: String,
     /// The recipients.
@@ -396,10 +400,19 @@ pub struct Sending {
     pub content: Vec<u8>,
     /// Bytes at its beginning that only the sender sees.
     pub private: u64,
-    /// The draft that it was: folder and UID.
+}
+
+/// The form that a mail was written in, and messages by folder and UID.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Random bytes of it: of two requests with the same the first is sent.
+    pub id: [u8; 16],
+    /// The draft that the mail was.
     pub draft: Option<(u32, u32)>,
     /// The message that it answers.
     pub answers: Option<(u32, u32)>,
+    /// The message that it forwards.
+    pub forwards: Option<(u32, u32)>,
 }
 
 /// A thing that could not be done.

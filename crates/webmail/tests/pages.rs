@@ -3,7 +3,7 @@
 use webmail::filters::{Field, Filters, Match, Place, Rule, Test, Vacation};
 use webmail::mail::Identity;
 use webmail::session::Session;
-use webmail::{Body, Call, Denial, Form, Language, Reply, Step};
+use webmail::{Body, Call, Denial, Form, Language, Reply, Step, answer_stranger};
 
 use crate::fake::{Fake, HOSTILE};
 
@@ -447,11 +447,16 @@ fn forms_do_what_they_say() {
     assert_eq!(answer(&mut mail, "/write", Some(&format!("{fields}&token={TOKEN}"))).status, 303);
     let sent = mail.sent.pop().expect("a mail");
     assert_eq!(
-        (sent.from.as_str(), sent.to.as_slice(), sent.answers),
+        (sent.from.as_str(), sent.to.as_slice(), sent.origin.answers),
         ("info@mx.example", &["b@c.example".into()][..], Some((1, 60)))
     );
     let text = String::from_utf8(sent.content).expect("ASCII");
     assert!(text.contains("multipart/mixed") && text.contains("ZmlsZQ=="), "{text}");
+    // Of a file that has moved meanwhile the user is told.
+    let fields = "do=send&from=info@mx.example&to=b@c.example&text=t&keep=1.60.1.3&keep=1.999.1.3";
+    let told = answer(&mut mail, "/write", Some(&format!("{fields}&token={TOKEN}")));
+    assert_eq!((told.status, mail.sent.len()), (400, 0));
+    assert!(body(&mut mail, told).contains("no longer where it was"));
     // Of somebody else's address nothing is sent.
     let fields = "do=send&from=bob@mx.example&to=b@c.example";
     assert_eq!(answer(&mut mail, "/write", Some(&format!("{fields}&token={TOKEN}"))).status, 400);
@@ -527,4 +532,52 @@ fn a_passkey_is_added_for_the_session_that_asks_and_a_code_is_a_picture() {
     let second = body(&mut mail, second);
     assert!(second.contains("<svg role=\"img\" aria-label=\"QR code of the link\""), "{second}");
     assert!(second.contains("value=\"passkeys\"") && !second.contains("<script"), "{second}");
+}
+
+#[test]
+fn a_mail_outlives_the_session_that_it_was_written_in() {
+    let mut mail = Fake { count: 60, ..Fake::default() };
+    let typed = "do=send&from=info@mx.example&to=b%40c.example&subject=a%22b&text=x%3Cy&token=old";
+    let call = call("/write", Some(typed));
+    let told = answer_stranger(&call);
+    assert_eq!(told.status, 401);
+    let page = body(&mut mail, told);
+    for part in [
+        "name=\"to\" value=\"b@c.example\"",
+        "value=\"a&quot;b\"",
+        ">\nx&lt;y</textarea>",
+        "href=\"/login\" target=\"_blank\"",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("token"));
+    let told = answer(&mut mail, "/write", Some(typed));
+    assert_eq!((told.status, mail.sent.len()), (403, 0));
+    let page = body(&mut mail, told);
+    assert!(page.contains("not sent yet") && page.contains("b@c.example") && page.contains(TOKEN), "{page}");
+}
+
+#[test]
+fn a_draft_knows_what_it_answers_and_forwards() {
+    let mut mail = Fake { count: 60, ..Fake::default() };
+    let typed = format!("do=draft&from=info@mx.example&text=t&answers=1.60&forwards=1.59&token={TOKEN}");
+    assert_eq!(answer(&mut mail, "/write", Some(&typed)).status, 303);
+    let saved = String::from_utf8(mail.saved.clone()).unwrap();
+    assert!(saved.starts_with("X-Sluice-Answers: 1.60\r\nX-Sluice-Forwards: 1.59\r\n"), "{saved}");
+    mail.fields = "X-Sluice-Answers: 1.60\r\nX-Sluice-Forwards: 1.59\r\n".into();
+    let form = answer(&mut mail, "/write?draft=1.60", None);
+    let form = body(&mut mail, form);
+    assert!(
+        form.contains("name=\"answers\" value=\"1.60\"") && form.contains("name=\"forwards\" value=\"1.59\""),
+        "{form}"
+    );
+}
+
+#[test]
+fn a_search_without_an_end_is_told() {
+    let mut mail = Fake { count: 60, ..Fake::default() };
+    for (words, is_told) in [("slow", true), ("quick", false)] {
+        let found = answer(&mut mail, &format!("/search?q={words}"), None);
+        assert_eq!(body(&mut mail, found).contains("Not all messages could be searched"), is_told, "{words}");
+    }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use mime::Value;
 
-use super::FIELDS_BYTES_MAX;
+use super::{ADDRESSES_BYTES_MAX, FIELDS_BYTES_MAX};
 
 /// The fields that are kept, by their index here.
 const NAMES: [&str; 19] = [
@@ -39,7 +39,9 @@ pub(super) struct Fields {
     values: [Option<Vec<u8>>; NAMES.len()],
     /// The field under way.
     field: Option<(usize, Vec<u8>)>,
-    bytes: usize,
+    /// Bytes kept of lists of addresses, and of other fields.
+    bytes: [usize; 2],
+    is_message: bool,
 }
 
 /// Names and values, in their order.
@@ -58,17 +60,20 @@ pub(super) struct Type {
 }
 
 impl Fields {
+    /// Of the message itself.
+    pub fn of_message() -> Fields {
+        Fields { is_message: true, ..Fields::default() }
+    }
+
     /// A line of the header, without its end.
     pub fn line(&mut self, line: &[u8]) {
         if line.first().is_some_and(|byte| b" \t".contains(byte)) {
             // Unfolded, a line end is nothing, and the first blank behind it is one, even if it is a tab.
-            if let Some((_, value)) = &mut self.field {
-                let room = FIELDS_BYTES_MAX.saturating_sub(self.bytes);
-                let more = &line[..line.len().min(room)];
+            if let Some((index, mut value)) = self.field.take() {
                 let start = value.len();
-                value.extend_from_slice(more);
+                self.keep(index, &mut value, line);
                 value[start..].iter_mut().take(1).for_each(|first| *first = b' ');
-                self.bytes += more.len();
+                self.field = Some((index, value));
             }
             return;
         }
@@ -76,10 +81,23 @@ impl Fields {
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { return };
         let name = line[..colon].trim_ascii_end();
         let Some(index) = NAMES.iter().position(|known| known.as_bytes().eq_ignore_ascii_case(name)) else { return };
-        let value = &line[colon + 1..];
-        let value = &value[..value.len().min(FIELDS_BYTES_MAX.saturating_sub(self.bytes))];
-        self.bytes += value.len();
-        self.field = Some((index, value.to_vec()));
+        let mut value = Vec::new();
+        self.keep(index, &mut value, &line[colon + 1..]);
+        self.field = Some((index, value));
+    }
+
+    /// Adds to the value of a field what there is room for; a list of addresses ends with a whole one.
+    fn keep(&mut self, index: usize, value: &mut Vec<u8>, more: &[u8]) {
+        let is_list = is_list(index);
+        let most = if is_list && self.is_message { ADDRESSES_BYTES_MAX } else { FIELDS_BYTES_MAX };
+        let kept = &mut self.bytes[usize::from(is_list)];
+        let fits = more.len().min(most.saturating_sub(*kept));
+        value.extend_from_slice(&more[..fits]);
+        *kept += fits;
+        if is_list && fits < more.len() {
+            *kept = most;
+            value.truncate(value.iter().rposition(|&byte| byte == b',').unwrap_or(0));
+        }
     }
 
     /// The field under way is complete.
@@ -88,7 +106,7 @@ impl Fields {
         let value = value.trim_ascii();
         match &mut self.values[index] {
             // Addresses are joined, whatever the standard says of how often they may be there.
-            Some(known) if (2..=7).contains(&index) => {
+            Some(known) if is_list(index) => {
                 known.extend_from_slice(b", ");
                 known.extend_from_slice(value);
             }
@@ -114,6 +132,11 @@ impl Fields {
         let names = Some((kind.to_vec(), subtype.to_vec()));
         Type { names, parameters: value.parameters, boundary, in_digest: false }
     }
+}
+
+/// Whether a field of [`NAMES`] is a list of addresses.
+fn is_list(index: usize) -> bool {
+    (2..=7).contains(&index)
 }
 
 /// The hash of the first message of the thread that a header names (FNV-1a); 0 if it names none.

@@ -52,7 +52,7 @@ pub(super) struct Entity {
 
 impl Default for Digest {
     fn default() -> Self {
-        let open = vec![Entity::new(0, Type::default())];
+        let open = vec![Entity { fields: Fields::of_message(), ..Entity::new(0, Type::default()) }];
         Digest { open, at: 0, lines: 0, line: Vec::new(), line_bytes: 0, last: 0, end_bytes: 0, parts: 1 }
     }
 }
@@ -128,6 +128,7 @@ impl Digest {
 
     fn line_room(&self) -> usize {
         match self.open.last().is_some_and(|entity| entity.in_header) {
+            true if self.open.len() == 1 => super::ADDRESSES_BYTES_MAX,
             true => super::FIELDS_BYTES_MAX,
             false => LINE_BYTES_MAX,
         }

@@ -19,8 +19,8 @@ pub trait Host: Keep {
     /// The name of this mail server.
     fn hostname(&self) -> &str;
 
-    /// Mailboxes and UIDs of the messages that have all words.
-    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> Vec<(u32, u32)>;
+    /// Mailboxes and UIDs of the messages that have all words, and whether all messages were searched.
+    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> (Vec<(u32, u32)>, bool);
 
     /// Sends a mail. Its draft and what it answers are the sender's.
     ///

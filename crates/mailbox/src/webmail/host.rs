@@ -204,7 +204,7 @@ impl Host for Server<'_> {
         &self.site.hostname
     }
 
-    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> Vec<(u32, u32)> {
+    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> (Vec<(u32, u32)>, bool) {
         let key = Key::And(words.iter().map(key).collect());
         let until = Instant::now() + SEARCH_WAIT.min(self.site.work_max);
         let mut found = Vec::new();
@@ -212,7 +212,7 @@ impl Host for Server<'_> {
             let uids = self.wait(find(self.site, *number, mailbox, &key, until));
             found.extend(uids.into_iter().map(|uid| (*number, uid)));
         }
-        found
+        (found, Instant::now() < until)
     }
 
     fn send(&mut self, sender: Sender, sending: Sending) -> Result<(), Failure> {

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use ::webmail::session::is_same;
 use ::webmail::{
-    Body, Call, Denial, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer, answer_stranger,
-    asks_for_proof, asks_others, denied, refusal, refused,
+    Body, Call, Denial, EXPIRED_BYTES_MAX, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer,
+    answer_stranger, asks_for_proof, asks_others, denied, refusal, refused,
 };
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use tokio::task::block_in_place;
@@ -59,10 +59,10 @@ const SMALL_BYTES: u64 = 64 << 10;
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Why the body of a request is not read to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Unread {
-    /// It is larger than may be.
-    TooLarge,
+    /// It is larger than may be: as much as may be was read of it.
+    TooLarge(Vec<u8>),
     /// The account has no more memory now.
     Crowded,
 }
@@ -70,8 +70,9 @@ enum Unread {
 /// Bytes of a message of which pages are made on the event loop.
 const SHORT_BYTES_MAX: u64 = 256 << 10;
 
-/// Bytes of a form that is too large that are read before it is refused, as a part of the bound: who sends it hears that sooner.
-const PASSED_OVER: u64 = 2;
+/// Bytes of a form that is too large that are read before it is refused, as a multiple of the bound: a browser reads the answer when it has
+/// sent all.
+const PASSED_OVER: u64 = 8;
 
 /// Speaks with a browser until it goes.
 ///
@@ -151,8 +152,15 @@ impl<S: Stream> Connection<'_, S> {
         let (language, mut memory) = (call.language, self.memory(Some(&user.account.name)));
         call.form = match self.form(request, (FORM_BYTES_MAX, FORM_WAIT), &mut memory).await? {
             Ok(form) => form,
+            // Its files stand behind what was typed.
+            Err(Unread::TooLarge(beginning)) if call.segments() == ["write"] => {
+                let mut form = read_form(request, &beginning);
+                form.files.clear();
+                form.is_cut = true;
+                form
+            }
             Err(why) => {
-                let why = if why == Unread::TooLarge { Refusal::FilesTooLarge } else { Refusal::Busy };
+                let why = if why == Unread::Crowded { Refusal::Busy } else { Refusal::FilesTooLarge };
                 return self.reply(refusal(language, why), None, is_head).await;
             }
         };
@@ -206,7 +214,10 @@ impl<S: Stream> Connection<'_, S> {
 
     async fn stranger(&mut self, request: &Request, mut call: Call) -> io::Result<Reply> {
         let mut nobody = self.memory(None);
-        call.form = match self.form(request, (LOGIN_BYTES_MAX, LOGIN_WAIT), &mut nobody).await? {
+        // Of a mail that was written until the session ended.
+        let is_expired = call.is_post && call.cookie.is_some() && call.segments() == ["write"];
+        let bytes_max = if is_expired { EXPIRED_BYTES_MAX } else { LOGIN_BYTES_MAX };
+        call.form = match self.form(request, (bytes_max, LOGIN_WAIT), &mut nobody).await? {
             Ok(form) => form,
             Err(_) => return Ok(refusal(call.language, Refusal::TooLarge)),
         };
@@ -335,15 +346,7 @@ impl<S: Stream> Connection<'_, S> {
         bounds: (u64, Duration),
         memory: &mut Held,
     ) -> io::Result<Result<Form, Unread>> {
-        let body = match self.body(request, bounds, memory).await? {
-            Ok(body) => body,
-            Err(why) => return Ok(Err(why)),
-        };
-        let kind = request.fields.get("content-type").unwrap_or_default();
-        Ok(Ok(match body.is_empty() {
-            true => Form::default(),
-            false => block_in_place(|| Form::of_body(kind, &body)),
-        }))
+        Ok(self.body(request, bounds, memory).await?.map(|body| read_form(request, &body)))
     }
 
     /// The body of a request, which is read to its end.
@@ -355,7 +358,7 @@ impl<S: Stream> Connection<'_, S> {
     ) -> io::Result<Result<Vec<u8>, Unread>> {
         if matches!(request.framing, Framing::Length(bytes) if bytes > bytes_max.saturating_mul(PASSED_OVER)) {
             self.server.close();
-            return Ok(Err(Unread::TooLarge));
+            return Ok(Err(Unread::TooLarge(Vec::new())));
         }
         let until = Instant::now() + wait;
         let (mut body, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0u64);
@@ -371,7 +374,7 @@ impl<S: Stream> Connection<'_, S> {
                 body.extend_from_slice(&piece);
             } else if bytes > bytes_max.saturating_mul(PASSED_OVER) {
                 self.server.close();
-                return Ok(Err(Unread::TooLarge));
+                return Ok(Err(Unread::TooLarge(body)));
             }
             piece.clear();
             match event {
@@ -383,7 +386,7 @@ impl<S: Stream> Connection<'_, S> {
                 }
             }
         }
-        Ok(if bytes <= bytes_max { Ok(body) } else { Err(Unread::TooLarge) })
+        Ok(if bytes <= bytes_max { Ok(body) } else { Err(Unread::TooLarge(body)) })
     }
 
     /// One event, after more has come where that is needed. Content is appended to `content`.
@@ -443,6 +446,15 @@ impl<S: Stream> Connection<'_, S> {
         self.wire.write(self.server.outbox()).await?;
         self.server.sent();
         Ok(())
+    }
+}
+
+/// The form that a body has.
+fn read_form(request: &Request, body: &[u8]) -> Form {
+    let kind = request.fields.get("content-type").unwrap_or_default();
+    match body.is_empty() {
+        true => Form::default(),
+        false => block_in_place(|| Form::of_body(kind, body)),
     }
 }
 

@@ -5,8 +5,8 @@
 //! inspected before anybody gets it.
 
 use ::webmail::mail::{Failure, Sending};
-use keep::webmail::Sender;
-use store::{Arrival, Change, Error, Flags, SpecialUse, Transaction, Uids};
+use keep::webmail::{Sender, note_sent, was_sent};
+use store::{Arrival, Error, Flags, SpecialUse, Transaction};
 
 use crate::digest::Digest;
 use crate::file::File;
@@ -30,12 +30,20 @@ pub(super) async fn send(
     sending: Sending,
 ) -> Result<Result<(), Failure>, Error> {
     let Sender { account, name, sent } = sender;
-    let Sending { from, to, content, private, draft, answers } = sending;
+    let Sending { origin, from, to, content, private } = sending;
     let (recipients, writer) = (to.len(), name.clone());
     if let Err(failure) = admit(site, &name, recipients) {
         return Ok(Err(failure));
     }
     let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
+        if was_sent(transaction.state(), account, &origin.id) {
+            return Ok(Ok(()));
+        }
+        let entry = Entry { skipped: private, ..entry(name, from, to) };
+        match outbox::add(transaction, sealed, &entry) {
+            Err(Error::Refused(store::Refused::OverQuota)) => return Ok(Err(Failure::Queue)),
+            outcome => outcome?,
+        }
         let now = seconds();
         let named = transaction.state().mailbox_named(account, b"Sent").map(|(number, _)| number);
         let sent = match sent.or(named) {
@@ -43,18 +51,7 @@ pub(super) async fn send(
             None => transaction.create(account, b"Sent", SENT)?,
         };
         transaction.deliver(sealed, sent, &Arrival { flags: Flags::SEEN, date: now, now, ..Arrival::default() })?;
-        let entry = Entry { skipped: private, ..entry(name, from, to) };
-        match outbox::add(transaction, sealed, &entry) {
-            Err(Error::Refused(store::Refused::OverQuota)) => return Ok(Err(Failure::Queue)),
-            outcome => outcome?,
-        }
-        if let Some((folder, uid)) = draft {
-            transaction.expunge(folder, &one(uid))?;
-        }
-        if let Some((folder, uid)) = answers {
-            transaction.store(folder, &one(uid), Change::Add, (Flags::ANSWERED, &[]), u64::MAX)?;
-        }
-        Ok(Ok(()))
+        note_sent(transaction, account, &origin).map(Ok)
     };
     let (incoming, digest) = incoming(site, owners, &content).await?;
     let outcome = incoming.finish(digest, work).await?;
@@ -140,8 +137,4 @@ async fn incoming(site: &Site, owners: Vec<Owner>, content: &[u8]) -> Result<(In
     let mut incoming = site.store.incoming_of(site.in_flight.begin(owners));
     incoming.write(content).await?;
     Ok((incoming, digest.finish()))
-}
-
-fn one(uid: u32) -> Uids {
-    [uid].into_iter().collect()
 }

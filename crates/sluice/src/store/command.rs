@@ -4,30 +4,24 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use mailbox::File;
-use mailbox::ends::LineEnds;
 use serde_json::Value;
-use store::{Arrival, Device as _, Format, Quota, Sealed, SpecialUse, Volume};
+use store::{Arrival, Device as _, Format, Volume};
 
+use super::import::{self, Incoming};
 use super::look::Look;
-use super::marks::{self, Marks};
+use super::mbox;
 use super::source::{Reading, Source};
 use super::volume::{named, open, open_as_root, parted, segment_bytes};
-use super::{maildir, mbox};
 use crate::cli::values;
-use crate::cli::{
-    self, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreImport, StoreList, StoreStat,
-};
+use crate::cli::{self, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreList, StoreStat};
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
-
-/// Mails that are imported with one flush.
-const BATCH: usize = 64;
 
 /// Does what the command line says.
 pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
@@ -37,7 +31,7 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
         StoreCommand::Stat(args) => stat(args),
         StoreCommand::Check(args) => check(args),
         StoreCommand::Deliver(args) => deliver(args),
-        StoreCommand::Import(args) => import(args),
+        StoreCommand::Import(args) => import::run(args),
         StoreCommand::Export(args) => super::export::run(args),
         StoreCommand::Ls(args) => list(args),
         StoreCommand::Cat(args) => cat(args),
@@ -130,15 +124,16 @@ fn deliver(args: &StoreDeliver) -> Result<ExitCode, Failure> {
     let mut volume = open_as_root(&Place::find(&named(&args.place, volume)?)?, false)?;
     let mut mailboxes = Vec::new();
     for account in &args.to {
-        mailboxes.push((account, mailbox(&mut volume, account, "INBOX")?));
+        mailboxes.push((account, import::mailbox(&mut volume, account, "INBOX")?));
+        import::furnish(&mut volume, account)?;
     }
     let mut refused = false;
     for path in files.iter().map(Path::new) {
         let sealed = if path.as_os_str() == "-" {
-            store_whole(&mut volume, io::stdin().lock())?
+            Incoming::whole(&mut volume, io::stdin().lock())?
         } else {
             let file = fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            store_whole(&mut volume, file)?
+            Incoming::whole(&mut volume, file)?
         };
         let now = now();
         let mut outcomes = Vec::new();
@@ -162,157 +157,6 @@ fn deliver(args: &StoreDeliver) -> Result<ExitCode, Failure> {
     }
     volume.close()?;
     Ok(ExitCode::from(u8::from(refused)))
-}
-
-fn import(args: &StoreImport) -> Result<ExitCode, Failure> {
-    let (volume, source) = parted(&args.place, &args.words, 1);
-    let [source] = source else { return Err("a Maildir or an mbox is needed".into()) };
-    let mut volume = open_as_root(&Place::find(&named(&args.place, volume)?)?, false)?;
-    // What its owner has planted there is read with the owner's rights.
-    let source = Place::enter(source.as_ref())?;
-    let count = match maildir::is_one(&source.way()) {
-        true => import_maildir(&mut volume, args, &source.way())?,
-        false => import_mbox(&mut volume, args, &source.way())?,
-    };
-    volume.close()?;
-    println!("{count} messages");
-    Ok(ExitCode::SUCCESS)
-}
-
-fn import_maildir(volume: &mut Volume<File>, args: &StoreImport, source: &Path) -> Result<u64, Failure> {
-    let mut count = 0;
-    let mut importer = Importer::default();
-    for (name, folder) in maildir::mailboxes(source)? {
-        let name = args.mailbox.clone().unwrap_or(name);
-        let mailbox = mailbox(volume, &args.account, &name)?;
-        for mail in maildir::mails(&folder)? {
-            let named = |error: io::Error| format!("{}: {error}", mail.path.display());
-            let mut file = BufReader::new(fs::File::open(&mail.path).map_err(named)?);
-            if let Some(what) = maildir::is_wrapped(file.fill_buf().map_err(named)?) {
-                return Err(format!("{}: {what}", mail.path.display()).into());
-            }
-            let sealed = store_whole(volume, file)?;
-            let keywords: Vec<&str> = mail.keywords.iter().map(String::as_str).collect();
-            let arrival = Arrival { flags: mail.flags, keywords: &keywords, date: mail.date, now: now() };
-            importer.add(volume, &sealed, mailbox, &arrival)?;
-            count += 1;
-        }
-    }
-    importer.end(volume)?;
-    Ok(count)
-}
-
-fn import_mbox(volume: &mut Volume<File>, args: &StoreImport, source: &Path) -> Result<u64, Failure> {
-    let file = fs::File::open(source).map_err(|error| format!("{}: {error}", source.display()))?;
-    let name = args.mailbox.as_deref().unwrap_or("INBOX");
-    let (mut count, mut importer) = (0, Importer::default());
-    let mut arriving: Option<Arriving> = None;
-    mbox::read(BufReader::with_capacity(256 << 10, file), |item| -> Result<(), Failure> {
-        match item {
-            mbox::Item::Content(piece) => {
-                if let Some(mail) = &mut arriving {
-                    mail.add(volume, piece)?;
-                }
-            }
-            mbox::Item::Mail(date) => {
-                if let Some(former) = arriving.take() {
-                    count += former.end(volume, &mut importer)?;
-                }
-                let mailbox = mailbox(volume, &args.account, name)?;
-                arriving = Some(Arriving::new(volume, mailbox, date)?);
-            }
-        }
-        Ok(())
-    })?;
-    if let Some(last) = arriving {
-        count += last.end(volume, &mut importer)?;
-    }
-    importer.end(volume)?;
-    Ok(count)
-}
-
-/// A mail of an mbox on its way into the store. Its head is held until it is whole, for what the file says of the mail stands in it.
-struct Arriving {
-    mailbox: u32,
-    date: Option<i64>,
-    append: store::Append,
-    ends: LineEnds,
-    head: Option<Vec<u8>>,
-    marks: Marks,
-}
-
-impl Arriving {
-    fn new(volume: &mut Volume<File>, mailbox: u32, date: Option<i64>) -> Result<Arriving, Failure> {
-        let append = volume.append(None)?;
-        let (ends, marks) = (LineEnds::default(), Marks::default());
-        Ok(Arriving { mailbox, date, append, ends, head: Some(Vec::new()), marks })
-    }
-
-    fn add(&mut self, volume: &mut Volume<File>, piece: &[u8]) -> Result<(), Failure> {
-        let Some(head) = &mut self.head else {
-            return Ok(volume.write(&mut self.append, self.ends.of(piece))?);
-        };
-        head.extend_from_slice(piece);
-        match marks::head_len(head) {
-            None if head.len() < marks::HEAD_BYTES_MAX => Ok(()),
-            length => self.end_head(volume, length),
-        }
-    }
-
-    /// The head is so long, or all that there is.
-    fn end_head(&mut self, volume: &mut Volume<File>, length: Option<usize>) -> Result<(), Failure> {
-        let Some(bytes) = self.head.take() else { return Ok(()) };
-        let (head, body) = bytes.split_at(length.unwrap_or(bytes.len()));
-        let (head, marks) = marks::take(head);
-        self.marks = marks;
-        for piece in [&head[..], body] {
-            volume.write(&mut self.append, self.ends.of(piece))?;
-        }
-        Ok(())
-    }
-
-    /// Stages the mail; how many that are.
-    fn end(mut self, volume: &mut Volume<File>, importer: &mut Importer) -> Result<u64, Failure> {
-        self.end_head(volume, None)?;
-        let sealed = volume.seal(self.append, &[], 0)?;
-        if self.marks.is_none {
-            return Ok(0);
-        }
-        let (keywords, now): (Vec<&str>, _) = (self.marks.keywords.iter().map(String::as_str).collect(), now());
-        let arrival = Arrival { flags: self.marks.flags, keywords: &keywords, date: self.date.unwrap_or(now), now };
-        importer.add(volume, &sealed, self.mailbox, &arrival)?;
-        Ok(1)
-    }
-}
-
-/// Mails that are staged and not committed yet.
-#[derive(Default)]
-struct Importer {
-    staged: usize,
-}
-
-impl Importer {
-    fn add(
-        &mut self,
-        volume: &mut Volume<File>,
-        sealed: &Sealed,
-        mailbox: u32,
-        arrival: &Arrival<'_>,
-    ) -> Result<(), Failure> {
-        let mut transaction = volume.transaction()?;
-        transaction.deliver(sealed, mailbox, arrival)?;
-        transaction.stage()?;
-        self.staged += 1;
-        if self.staged == BATCH {
-            self.end(volume)?;
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, volume: &mut Volume<File>) -> Result<(), Failure> {
-        self.staged = 0;
-        Ok(volume.commit()?)
-    }
 }
 
 fn list(args: &StoreList) -> Result<ExitCode, Failure> {
@@ -376,38 +220,6 @@ fn cat(args: &StoreCat) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The mailbox of an account; both are made if need be.
-fn mailbox(volume: &mut Volume<File>, account: &str, name: &str) -> Result<u32, Failure> {
-    let known = volume.state().account_named(account.as_bytes()).map(|(account, _)| account);
-    if let Some((found, _)) = known.and_then(|account| volume.state().mailbox_named(account, name.as_bytes())) {
-        return Ok(found);
-    }
-    let mut transaction = volume.transaction()?;
-    let account = match known {
-        Some(account) => account,
-        None => transaction.add_account(account.as_bytes(), Quota::default())?,
-    };
-    let number = transaction.create(account, name.as_bytes(), SpecialUse::default())?;
-    transaction.subscribe(account, name.as_bytes(), true)?;
-    transaction.stage()?;
-    volume.commit()?;
-    Ok(number)
-}
-
-/// Stores all that can be read, as lines of mail.
-fn store_whole(volume: &mut Volume<File>, mut from: impl Read) -> Result<Sealed, Failure> {
-    let (mut append, mut ends) = (volume.append(None)?, LineEnds::default());
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        match from.read(&mut piece) {
-            Ok(0) => return Ok(volume.seal(append, &[], 0)?),
-            Ok(length) => volume.write(&mut append, ends.of(&piece[..length]))?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-fn now() -> i64 {
+pub fn now() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }

@@ -16,6 +16,7 @@ mod export;
 mod filters;
 mod following;
 pub mod gateway;
+mod import;
 mod letter;
 pub mod look;
 pub mod maildir;

@@ -132,7 +132,8 @@ pub(crate) struct Faults {
     pub sender: &'static str,
     pub files: &'static str,
     pub files_again: &'static str,
-    pub no_drafts: &'static str,
+    pub file_gone: &'static str,
+    pub not_sent: &'static str,
     /// `{0}`: a number.
     pub contact_addresses: &'static str,
     pub contact_empty: &'static str,
@@ -162,6 +163,8 @@ pub(crate) struct Login {
     pub enter_code: &'static str,
     pub wrong: &'static str,
     pub late: &'static str,
+    pub expired: &'static str,
+    pub go_on: &'static str,
     pub wrong_passkey: &'static str,
     pub away: &'static str,
     pub busy: &'static str,
@@ -209,6 +212,7 @@ pub(crate) struct List {
     /// `{0}`: the words.
     pub search: &'static str,
     pub nothing: &'static str,
+    pub unfinished: &'static str,
     pub found: Plural,
     pub found_cut: Plural,
     pub folder_date: &'static str,

@@ -123,12 +123,17 @@ impl Pages<'_> {
     /// A search.
     pub fn search(&mut self, call: &Call) -> Reply {
         let asked: String = call.query.get("q").chars().take(200).collect();
-        let rows = if asked.trim().is_empty() { Vec::new() } else { self.mail.search(&asked, FOUND_MAX) };
+        let has_words = !asked.trim().is_empty();
+        let (rows, is_whole) = if has_words { self.mail.search(&asked, FOUND_MAX) } else { (Vec::new(), true) };
         let (words, mut main) = (&self.words.list, Html::default());
         main.put("<h1>");
         main.say(words.search, &[&asked]);
         main.put("</h1>");
+        if !is_whole {
+            put!(main, "<p class=\"soft\">", words.unfinished, "</p>");
+        }
         match rows.len() {
+            0 if !is_whole => {}
             0 => put!(main, "<p class=\"soft\">", words.nothing, "</p>"),
             count => {
                 let note = if count >= FOUND_MAX { words.found_cut } else { words.found };
@@ -327,7 +332,7 @@ impl Pages<'_> {
                 self.move_all(folder, uids, to).map(|()| "moved")
             }
             "junk" => {
-                let to = self.folder_for(Purpose::Junk).ok_or(Failure::Gone)?;
+                let to = self.provided(Purpose::Junk)?;
                 self.move_all(folder, uids, to).map(|()| "junk")
             }
             "ham" => {
@@ -335,10 +340,11 @@ impl Pages<'_> {
                 self.move_all(folder, uids, to).map(|()| "moved")
             }
             "delete" => {
-                // From the trash it goes for good.
-                match self.folder_for(Purpose::Trash).filter(|_| purpose != Purpose::Trash) {
-                    Some(trash) => self.mail.move_to(folder, uids, trash)?,
-                    None => self.mail.expunge(folder, uids)?,
+                if purpose == Purpose::Trash {
+                    self.mail.expunge(folder, uids)?;
+                } else {
+                    let trash = self.provided(Purpose::Trash)?;
+                    self.mail.move_to(folder, uids, trash)?;
                 }
                 Ok("deleted")
             }

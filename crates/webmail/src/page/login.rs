@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use crate::form::Form;
 use crate::html::{Html, Text, put};
 use crate::language::Words;
 use crate::passkey;
@@ -34,6 +35,25 @@ pub(crate) fn page(all: &'static Words, name: &str, told: Told) -> Reply {
     }
     page.put("</div></main></body></html>");
     Reply::page(told.status(), page)
+}
+
+/// The page of who has written a mail until the session ended: what was written goes on to the next one.
+pub(crate) fn expired(all: &'static Words, form: &Form) -> Reply {
+    let mut page = card(all, &Told::Wrong(all.login.expired.into()));
+    put!(page, "<p><a class=\"button\" href=\"/login\" target=\"_blank\">", all.login.log_in, "</a></p>");
+    put!(page, "<form method=\"post\" action=\"/write\" class=\"wide\">");
+    for (name, value) in form.fields().filter(|(name, _)| !matches!(*name, "token" | "text" | "do")) {
+        put!(page, "<input type=\"hidden\" name=\"", Text(name), "\" value=\"", Text(value), "\">");
+    }
+    put!(
+        page,
+        "<div class=\"field\"><label for=\"text\">",
+        all.common.text,
+        "</label><textarea id=\"text\" name=\"text\" "
+    );
+    put!(page, "rows=\"16\" dir=\"auto\">\n", Text(form.get("text")), "</textarea></div>");
+    put!(page, "<button class=\"main-button\">", all.login.go_on, "</button></form></div></main></body></html>");
+    Reply::page(401, page)
 }
 
 /// The second step of a login whose password was right.

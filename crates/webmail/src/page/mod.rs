@@ -77,6 +77,11 @@ impl<'m> Pages<'m> {
         self.folders.iter().find(|folder| folder.purpose == purpose).map(|folder| folder.number)
     }
 
+    /// The number of the folder for a purpose, which is made if there is none.
+    pub fn provided(&mut self, purpose: Purpose) -> Result<u32, Failure> {
+        self.folder_for(purpose).map_or_else(|| self.mail.provide(purpose), Ok)
+    }
+
     /// The beginning of a form that changes something.
     pub fn form(&self, page: &mut Html, attributes: &'static str) {
         put!(

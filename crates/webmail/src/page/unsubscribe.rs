@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::compose::{Letter, compose};
 use crate::envelope::{Envelope, shown};
 use crate::html::{Html, Text, put};
-use crate::mail::{Message, Purpose, Sending};
+use crate::mail::{Message, Origin, Purpose, Sending};
 use crate::percent::decoded;
 use crate::recipients::typed;
 use crate::reply::Reply;
@@ -95,8 +95,9 @@ impl Pages<'_> {
             Ok(composed) => composed,
             Err(_) => return self.missing(),
         };
+        let origin = Origin { id: random, ..Origin::default() };
         let (to, content, private) = (composed.recipients, composed.content, composed.private);
-        match self.mail.send(Sending { from, to, content, private, draft: None, answers: None }) {
+        match self.mail.send(Sending { origin, from, to, content, private }) {
             Ok(()) => Reply::see(&format!("/m/{}?told=sent", message.row.folder)),
             Err(failure) => self.failed(failure),
         }

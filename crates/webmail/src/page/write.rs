@@ -11,11 +11,12 @@ use crate::envelope::{Address, Envelope, shown};
 use crate::fault::Fault;
 use crate::html::{Html, Text, put};
 use crate::language::fill;
-use crate::mail::{Message, Purpose, Sending};
+use crate::mail::{Message, Origin, Purpose, Sending};
 use crate::percent::decoded;
 use crate::plain;
 use crate::recipients::{RECIPIENTS_MAX, typed};
 use crate::reply::Reply;
+use crate::session::hex;
 use crate::structure::{Header, Part};
 
 use super::{Pages, Place, Told};
@@ -26,6 +27,10 @@ const FILES_BYTES_MAX: usize = 25 << 20;
 /// Bytes of a list of recipients in a draft.
 const LIST_BYTES_MAX: usize = 20_000;
 
+/// Fields of a draft that say which message it answers or forwards.
+const ANSWERS: &str = "X-Sluice-Answers";
+const FORWARDS: &str = "X-Sluice-Forwards";
+
 /// Addresses that an answer to all goes to.
 const ANSWERED_MAX: usize = 90;
 
@@ -33,10 +38,14 @@ const ANSWERED_MAX: usize = 90;
 #[derive(Debug, Default)]
 struct Draft {
     letter: Letter,
+    /// Random bytes of the form; none before it was shown.
+    id: Option<[u8; 16]>,
     /// The draft that this is.
     draft: Option<Place>,
     /// The message that this answers.
     answers: Option<Place>,
+    /// The message that this forwards.
+    forwards: Option<Place>,
     /// Files of other messages that go with it.
     kept: Vec<Kept>,
 }
@@ -110,6 +119,8 @@ impl Pages<'_> {
     fn opened(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope) -> Draft {
         let header = Header::read(self.mail, message.number, &message.layout);
         let field = |name| header.get(name).map(|value| shown(&value)).unwrap_or_default();
+        let noted = |name| Place::parse(&field(name)).filter(|place| self.folder(place.folder).is_some());
+        let (answers, forwards) = (noted(ANSWERS), noted(FORWARDS));
         let list = |name, read: &[Address]| {
             let raw = header.get(name).unwrap_or_default();
             // Half an address is none in the envelope.
@@ -127,7 +138,7 @@ impl Pages<'_> {
             references: field("references"),
             ..Letter::default()
         };
-        Draft { letter, draft: Some(place), answers: None, kept: files(place, part) }
+        Draft { letter, id: None, draft: Some(place), answers, forwards, kept: files(place, part) }
     }
 
     fn forward(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope) -> Draft {
@@ -147,7 +158,7 @@ impl Pages<'_> {
         let from = self.usual_address();
         let text = self.signed(&from, &text);
         let letter = Letter { from, subject, text, ..Letter::default() };
-        Draft { letter, draft: None, answers: None, kept: files(place, part) }
+        Draft { letter, forwards: Some(place), kept: files(place, part), ..Draft::default() }
     }
 
     fn answer(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope, asked: &str) -> Draft {
@@ -189,7 +200,7 @@ impl Pages<'_> {
             references: earlier(&header),
             ..Letter::default()
         };
-        Draft { letter, draft: None, answers: Some(place), kept: Vec::new() }
+        Draft { letter, answers: Some(place), ..Draft::default() }
     }
 
     fn form_of(&mut self, draft: &Draft, told: Told) -> Reply {
@@ -197,7 +208,9 @@ impl Pages<'_> {
         let (words, common) = (&self.words.write, &self.words.common);
         put!(main, "<h1>", common.write, "</h1>");
         self.form(&mut main, "action=\"/write\" enctype=\"multipart/form-data\" class=\"wide\"");
-        for (name, place) in [("draft", draft.draft), ("answers", draft.answers)] {
+        let id = hex(&draft.id.unwrap_or_else(|| self.mail.random()));
+        put!(main, "<input type=\"hidden\" name=\"id\" value=\"", Text(&id), "\">");
+        for (name, place) in [("draft", draft.draft), ("answers", draft.answers), ("forwards", draft.forwards)] {
             if let Some(Place { folder, uid }) = place {
                 put!(main, "<input type=\"hidden\" name=\"", name, "\" value=\"", folder, ".", uid, "\">");
             }
@@ -296,28 +309,17 @@ impl Pages<'_> {
 
     /// Saves or sends what a form has.
     pub fn written(&mut self, call: &mut Call) -> Reply {
-        let form = &call.form;
-        let cut = |name: &str, most: usize| form.get(name).chars().take(most).collect::<String>();
-        let letter = Letter {
-            from: cut("from", 300),
-            name: self.identity(&cut("from", 300)).name,
-            to: cut("to", 20_000),
-            cc: cut("cc", 20_000),
-            bcc: cut("bcc", 20_000),
-            subject: cut("subject", 1_000),
-            text: cut("text", 2_000_000),
-            in_reply_to: cut("in_reply_to", 300),
-            references: cut("references", 8_000),
-            files: Vec::new(),
-        };
-        let own = |place: &Place| self.folder(place.folder).is_some();
-        let place = |name: &str| Place::parse(form.get(name)).filter(own);
-        let (draft, answers) = (place("draft"), place("answers"));
-        let is_sent = form.get("do") == "send";
-        let (mut files, kept) = self.kept(call);
+        let is_sent = call.form.get("do") == "send";
+        let mut form = self.form_in(call);
+        if call.form.is_cut {
+            return self.form_of(&form, self.wrong(&Fault::Files));
+        }
+        let (mut files, are_there) = self.kept(call, &mut form);
+        if !are_there {
+            return self.form_of(&form, self.wrong(&Fault::FileGone));
+        }
         files.append(&mut call.form.files);
         let bytes = files.iter().fold(0usize, |bytes, file| bytes.saturating_add(file.content.len()));
-        let mut form = Draft { letter, draft, answers, kept };
         if !self.mail.addresses().contains(&form.letter.from) {
             return self.form_of(&form, self.wrong(&Fault::Sender));
         }
@@ -334,40 +336,84 @@ impl Pages<'_> {
         })
     }
 
-    /// Files of other messages that stay with a mail.
-    fn kept(&mut self, call: &Call) -> (Vec<File>, Vec<Kept>) {
-        let (mut all, mut kept, mut left) = (Vec::new(), Vec::new(), FILES_BYTES_MAX.saturating_add(1));
-        for value in call.form.all("keep").take(100) {
-            let mut words = value.splitn(3, '.');
-            let (Some(folder), Some(uid), Some(path)) = (words.next(), words.next(), words.next()) else { continue };
-            let Some(place) = Place::parse(&format!("{folder}.{uid}")) else { continue };
-            let Some(message) = self.found(place.folder, place.uid) else { continue };
-            let root = Part::read(self.mail, &message);
-            let Some(part) = root.find(path) else { continue };
-            let content = part.bytes(self.mail, left);
-            left = left.saturating_sub(content.len());
-            kept.push(Kept::new(place, part));
-            all.push(File { name: part.file_name(), kind: part.kind.clone(), content });
+    /// Shows the form of an earlier session again: it is neither saved nor sent.
+    pub fn unsent(&mut self, call: &Call) -> Reply {
+        let mut form = self.form_in(call);
+        self.kept(call, &mut form);
+        let again = if call.form.files.is_empty() { "" } else { self.words.faults.files_again };
+        let reply = self.form_of(&form, Told::Wrong(format!("{} {again}", self.words.faults.not_sent)));
+        Reply { status: 403, ..reply }
+    }
+
+    /// What was typed.
+    fn form_in(&mut self, call: &Call) -> Draft {
+        let form = &call.form;
+        let cut = |name: &str, most: usize| form.get(name).chars().take(most).collect::<String>();
+        let letter = Letter {
+            from: cut("from", 300),
+            name: self.identity(&cut("from", 300)).name,
+            to: cut("to", 20_000),
+            cc: cut("cc", 20_000),
+            bcc: cut("bcc", 20_000),
+            subject: cut("subject", 1_000),
+            text: cut("text", 2_000_000),
+            in_reply_to: cut("in_reply_to", 300),
+            references: cut("references", 8_000),
+            files: Vec::new(),
+        };
+        let own = |place: &Place| self.folder(place.folder).is_some();
+        let place = |name: &str| Place::parse(form.get(name)).filter(own);
+        let (draft, answers, forwards) = (place("draft"), place("answers"), place("forwards"));
+        let id = text::hex::decode(form.get("id").as_bytes()).and_then(|id| id.try_into().ok());
+        Draft { letter, id, draft, answers, forwards, kept: Vec::new() }
+    }
+
+    /// Files of other messages that stay with a mail, and whether all of them are there.
+    fn kept(&mut self, call: &Call, form: &mut Draft) -> (Vec<File>, bool) {
+        let (mut all, mut left, mut are_there) = (Vec::new(), FILES_BYTES_MAX.saturating_add(1), true);
+        for value in call.form.all("keep") {
+            let Some((file, kept)) = self.kept_file(value, left) else {
+                are_there = false;
+                continue;
+            };
+            left = left.saturating_sub(file.content.len());
+            all.push(file);
+            form.kept.push(kept);
         }
-        (all, kept)
+        (all, are_there)
+    }
+
+    fn kept_file(&mut self, value: &str, bytes_max: usize) -> Option<(File, Kept)> {
+        let mut words = value.splitn(3, '.');
+        let (folder, uid, path) = (words.next()?, words.next()?, words.next()?);
+        let place = Place::parse(&format!("{folder}.{uid}"))?;
+        let message = self.found(place.folder, place.uid)?;
+        let root = Part::read(self.mail, &message);
+        let part = root.find(path)?;
+        let content = part.bytes(self.mail, bytes_max);
+        Some((File { name: part.file_name(), kind: part.kind.clone(), content }, Kept::new(place, part)))
     }
 
     fn sent(&mut self, form: &Draft) -> Result<Reply, String> {
-        let (now, random) = (self.mail.now(), self.mail.random());
-        let composed =
-            compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
+        let (now, id) = (self.mail.now(), form.id.unwrap_or_else(|| self.mail.random()));
+        let composed = compose(&form.letter, now, id, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
         if composed.recipients.is_empty() {
             return Err(Fault::NoRecipient.text(self.words));
         }
         let pair = |place: Place| (place.folder, place.uid);
         let drafts = self.folder_for(Purpose::Drafts);
+        let origin = Origin {
+            id,
+            draft: form.draft.filter(|place| Some(place.folder) == drafts).map(pair),
+            answers: form.answers.map(pair),
+            forwards: form.forwards.map(pair),
+        };
         let sending = Sending {
+            origin,
             from: form.letter.from.clone(),
             to: composed.recipients,
             content: composed.content,
             private: composed.private,
-            draft: form.draft.filter(|place| Some(place.folder) == drafts).map(pair),
-            answers: form.answers.map(pair),
         };
         self.mail.send(sending).map_err(|failure| failure.text(self.words))?;
         let lists = [&form.letter.to, &form.letter.cc, &form.letter.bcc];
@@ -377,8 +423,14 @@ impl Pages<'_> {
 
     fn saved(&mut self, form: &Draft) -> Result<Reply, String> {
         let (now, random) = (self.mail.now(), self.mail.random());
-        let content = compose_draft(&form.letter, now, random, self.mail.hostname());
-        let folder = self.folder_for(Purpose::Drafts).ok_or_else(|| Fault::NoDrafts.text(self.words))?;
+        let mut content = String::new();
+        for (name, place) in [(ANSWERS, form.answers), (FORWARDS, form.forwards)] {
+            let field = place.map(|Place { folder, uid }| format!("{name}: {folder}.{uid}\r\n"));
+            content.extend(field);
+        }
+        let mut content = content.into_bytes();
+        content.extend(compose_draft(&form.letter, now, random, self.mail.hostname()));
+        let folder = self.provided(Purpose::Drafts).map_err(|failure| failure.text(self.words))?;
         let replaces = form.draft.filter(|place| place.folder == folder).map(|place| place.uid);
         let uid = self.mail.save(folder, content, replaces).map_err(|failure| failure.text(self.words))?;
         Ok(Reply::see(&format!("/write?draft={folder}.{uid}&told=draft")))

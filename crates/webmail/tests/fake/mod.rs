@@ -29,6 +29,7 @@ pub struct Fake {
     /// Calls received, in order.
     pub asked: Vec<String>,
     pub sent: Vec<Sending>,
+    pub saved: Vec<u8>,
     pub has_second: bool,
 }
 
@@ -156,8 +157,8 @@ impl Mail for Fake {
         count
     }
 
-    fn search(&mut self, _words: &str, count: usize) -> Vec<Row> {
-        self.rows(1, u32::MAX, count)
+    fn search(&mut self, words: &str, count: usize) -> (Vec<Row>, bool) {
+        (self.rows(1, u32::MAX, count), words != "slow")
     }
 
     fn flag(&mut self, folder: u32, uids: &[u32], flag: Flag, is_set: bool) -> Result<(), Failure> {
@@ -172,13 +173,19 @@ impl Mail for Fake {
         self.note(format!("expunge {folder} {uids:?}"))
     }
 
-    fn save(&mut self, folder: u32, _content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure> {
+    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure> {
+        self.saved = content;
         self.note(format!("save {folder} {replaces:?}")).map(|()| 1)
     }
 
     fn send(&mut self, sending: Sending) -> Result<(), Failure> {
         self.sent.push(sending);
         Ok(())
+    }
+
+    fn provide(&mut self, purpose: Purpose) -> Result<u32, Failure> {
+        self.note(format!("provide {purpose:?}"))?;
+        Ok(99)
     }
 
     fn create(&mut self, name: &str) -> Result<(), Failure> {

@@ -152,7 +152,7 @@ impl<S: Stream> Connection<'_, S> {
         let body = match self.body(request, (limits::REQUEST_BYTES_MAX, FORM_WAIT), &mut memory).await? {
             Ok(body) if is_json => body,
             Ok(_) => return self.refuse(request, refused(Problem::NotJson)).await,
-            Err(Unread::TooLarge) => return self.refuse(request, refused(Problem::Limit("maxSizeRequest"))).await,
+            Err(Unread::TooLarge(_)) => return self.refuse(request, refused(Problem::Limit("maxSizeRequest"))).await,
             Err(Unread::Crowded) => return self.refuse(request, refused(CROWDED)).await,
         };
         let turn = self.guest.wait(&mut self.wire, self.site.readers.turn(number)).await?;
@@ -167,7 +167,7 @@ impl<S: Stream> Connection<'_, S> {
         let mut memory = self.memory(Some(&account.name));
         let body = match self.body(request, (limits::UPLOAD_BYTES_MAX, FORM_WAIT), &mut memory).await? {
             Ok(body) => body,
-            Err(Unread::TooLarge) => return self.refuse(request, refused(Problem::Limit("maxSizeUpload"))).await,
+            Err(Unread::TooLarge(_)) => return self.refuse(request, refused(Problem::Limit("maxSizeUpload"))).await,
             Err(Unread::Crowded) => return self.refuse(request, refused(Problem::Limit("maxConcurrentUpload"))).await,
         };
         let kind = media_type(request.fields.get("content-type").unwrap_or_default());
