@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use ::dnsbl::client::sites;
+use edge::settings::Network;
 use serde_json::json;
 
 use super::draft::Part;
-use super::parameters::Place;
+use super::parameters::{Parameters, Place};
 use super::services::{Service, endpoint};
 use super::tables::{Contents, Table};
 use super::translation::Translation;
@@ -41,6 +42,9 @@ const ALWAYS: &[&str] = &[
     "reject_unauth_pipelining",
     "reject_unlisted_recipient",
 ];
+
+/// Restrictions that refuse mail of clients to others.
+const REFUSES_RELAY: &[&str] = &["defer", "defer_unauth_destination", "reject", "reject_unauth_destination"];
 
 /// Restrictions with a word behind them.
 const WITH_WORD: &[&str] =
@@ -135,6 +139,19 @@ pub fn inside(work: &mut Translation<'_>) -> Vec<String> {
 pub fn mynetworks(work: &mut Translation<'_>) -> Vec<String> {
     let all = work.names("mynetworks").into_iter().filter_map(|name| network(&name));
     all.filter(|network| !network.starts_with("::ffff:") && !network.ends_with("/0")).collect()
+}
+
+/// Whether clients of `mynetworks` may relay: both lists decide about that, each by the first word that fits.
+pub fn let_networks_relay(own: &Parameters) -> bool {
+    ["smtpd_relay_restrictions", "smtpd_recipient_restrictions"].iter().all(|name| {
+        let words = own.list(name);
+        let decides = |word: &&String| word.as_str() == "permit_mynetworks" || REFUSES_RELAY.contains(&word.as_str());
+        let first = words.iter().find(decides);
+        match first {
+            Some(word) => word == "permit_mynetworks",
+            None => words.is_empty() || name.contains("recipient"),
+        }
+    })
 }
 
 /// Networks that are trusted are not tested.
@@ -250,10 +267,20 @@ fn clients(work: &mut Translation<'_>, label: &str, place: Option<&Place>, word:
         Contents::Unread(why) => return work.draft.note(place, format!("{label}: {word}"), why),
         _ => return work.draft.note(place, format!("{label}: {word}"), "clients are addresses and networks"),
     };
+    let is_cidr = table.kind == "cidr";
+    let mut earlier: Vec<String> = Vec::new();
     for entry in entries {
         let action = entry.value.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
-        let is_refusal = action == "REJECT" || action.starts_with('5') || action.starts_with('4') || action == "DEFER";
-        match network(&entry.key) {
+        let is_refusal = action == "REJECT" || action.starts_with('5');
+        let found = network(&entry.key);
+        // In a table of networks the first that fits decides, and here the smallest.
+        if is_cidr && let Some(found) = &found {
+            if earlier.iter().any(|network| is_within(found, network)) {
+                continue;
+            }
+            earlier.push(found.clone());
+        }
+        match found {
             Some(network) if matches!(action.as_str(), "OK" | "PERMIT" | "PERMIT_MYNETWORKS") => {
                 tests.permit.push(network)
             }
@@ -264,11 +291,18 @@ fn clients(work: &mut Translation<'_>, label: &str, place: Option<&Place>, word:
                 work.draft.note(
                     Some(&entry.place),
                     setting,
-                    "clients are addresses and networks, which pass or are refused",
+                    "clients are addresses and networks, which pass or are refused for good",
                 );
             }
         }
     }
+}
+
+/// Whether an address or network is within another.
+fn is_within(one: &str, other: &str) -> bool {
+    let (Ok(one), Ok(other)) = (one.parse::<Network>(), other.parse::<Network>()) else { return false };
+    let is_same_kind = one.is_ipv4() == other.is_ipv4();
+    is_same_kind && other.bits() <= one.bits() && Network::around(one.address(), other.bits()) == other.trimmed()
 }
 
 fn postscreen(work: &mut Translation<'_>, tests: &mut Tests) {

@@ -1,7 +1,7 @@
 //! Aliases as Postfix follows them: from an address, over the keys of `virtual_alias_maps` and `alias_maps`, to mailboxes.
 //!
 //! Addresses are whole and in lower case; a name without a domain is one of [`Aliases::home`]. An address in several tables has the targets
-//! of the first. Details behind the recipient delimiter are not taken off. Bounds: [`TARGETS_MAX`] addresses of one alias, and the steps
+//! of the first. A detail behind the recipient delimiter is taken off where nothing has the whole address. Bounds: [`TARGETS_MAX`] addresses of one alias, and the steps
 //! that the caller grants.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,8 @@ pub struct Aliases {
     pub virtuals: BTreeMap<String, Vec<Target>>,
     /// `alias_maps`: names.
     pub locals: BTreeMap<String, Vec<Target>>,
+    /// The signs before the detail of an address.
+    pub delimiters: String,
 }
 
 impl Aliases {
@@ -43,16 +45,19 @@ impl Aliases {
         let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::from([address.to_owned()]));
         let mut open = vec![address.to_owned()];
         while let Some(one) = open.pop() {
-            let Some(targets) = self.targets(&one) else {
-                found.insert(one);
+            let plain = self.without_detail(&one);
+            let Some(targets) = self.targets(&one).or_else(|| self.targets(&plain)) else {
+                found.insert(plain);
                 continue;
             };
+            let of_local = |name: &str| self.user(&one).is_some() && self.user(name) == self.user(&one);
             for target in targets {
                 *steps_left = steps_left.saturating_sub(1);
                 match target {
                     Target::Mailbox(name) => _ = found.insert(self.whole(name)),
                     Target::Address(name) => match self.whole(name) {
-                        name if name == one => _ = found.insert(name),
+                        // An alias of a user to himself, in whichever of his domains, is his mailbox.
+                        name if name == one || of_local(&name) => _ = found.insert(one.clone()),
                         name if *steps_left > 0 && seen.len() < TARGETS_MAX && seen.insert(name.clone()) => {
                             open.push(name);
                         }
@@ -92,6 +97,15 @@ impl Aliases {
     /// A name with its domain.
     pub fn whole(&self, name: &str) -> String {
         if name.contains('@') { name.to_owned() } else { format!("{name}@{}", self.home) }
+    }
+
+    /// An address without its detail.
+    fn without_detail(&self, address: &str) -> String {
+        let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
+        match local.find(|letter| self.delimiters.contains(letter)).filter(|&at| at > 0) {
+            Some(at) => format!("{}@{domain}", &local[..at]),
+            None => address.to_owned(),
+        }
     }
 
     fn targets(&self, address: &str) -> Option<&Vec<Target>> {
@@ -143,7 +157,7 @@ mod tests {
         let here = ["example.org", "mx.example.org"].map(str::to_owned);
         let bare = here.iter().cloned().collect();
         let (virtuals, locals) = (table(virtuals), table(locals));
-        Aliases { here: here.into(), home: "example.org".into(), bare, virtuals, locals }
+        Aliases { here: here.into(), home: "example.org".into(), bare, virtuals, locals, delimiters: "+".into() }
     }
 
     fn mailboxes(site: &Aliases, address: &str) -> String {

@@ -188,8 +188,7 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         () if is_submission => "require",
         () => level,
     };
-    let relays_inside = !own.is_set("smtpd_relay_restrictions")
-        || own.list("smtpd_relay_restrictions").iter().any(|word| word == "permit_mynetworks");
+    let relays_inside = access::let_networks_relay(&own);
     // All clients of a proxy seem to be on its machine, as long as the listener does not know it.
     let is_proxied = PROXIES.iter().any(|name| own.is_set(name));
     let is_inside = !is_submission && !is_proxied && *shape == Shape::Server && work.has_way && relays_inside;

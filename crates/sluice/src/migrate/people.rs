@@ -147,7 +147,8 @@ fn aliases(work: &mut Translation<'_>, people: &People, here: Vec<String>) -> Al
     let origin = work.origin().to_ascii_lowercase();
     let home = here.iter().find(|name| **name == origin).or(here.first()).unwrap_or(&origin).clone();
     let bare = here.iter().cloned().chain([origin]).collect();
-    let mut aliases = Aliases { here, home, bare, ..Aliases::default() };
+    let delimiters = work.parameters.value("recipient_delimiter");
+    let mut aliases = Aliases { here, home, bare, delimiters, ..Aliases::default() };
     for (entries, is_virtual) in [(&people.virtuals, true), (&people.locals, false)] {
         for entry in entries {
             let targets = targets(&entry.value);
@@ -201,17 +202,38 @@ fn resolved(work: &mut Translation<'_>, people: &People, aliases: &Aliases) -> A
     for address in of_virtual.chain(aliases.locals.keys().flat_map(|name| aliases.of_local(name))) {
         for mailbox in aliases.mailboxes(&address, &mut steps_left).iter().filter(|one| is_here(people, aliases, one)) {
             let is_one = is_alone && aliases.user(mailbox).is_some_and(|user| aliases.user(&address) == Some(user));
+            let is_name = aliases.user(mailbox).map_or(*mailbox == address, |user| aliases.whole(user) == address);
             let own = account(&mut accounts, aliases, is_alone, mailbox);
-            if !is_one && *mailbox != address {
+            if !is_one && !is_name {
                 own.insert(address.clone());
             }
         }
     }
+    copies(work, people, &mut accounts);
     if steps_left == 0 {
         let why = format!("aliases lead over more than {STEPS_MAX} addresses: not all of them are listed");
         work.draft.note(None, "virtual_alias_maps, alias_maps", why);
     }
     accounts
+}
+
+/// Takes the names of accounts out of the aliases of others, and notes that copies went there.
+fn copies(work: &mut Translation<'_>, people: &People, accounts: &mut Accounts) {
+    let names: BTreeSet<String> = accounts.keys().cloned().collect();
+    for (account, aliases) in accounts {
+        let copied: Vec<String> = aliases.intersection(&names).cloned().collect();
+        for alias in copied {
+            aliases.remove(&alias);
+            let entry = people.virtuals.iter().chain(&people.locals).find(|entry| {
+                let key = entry.key.to_ascii_lowercase();
+                key == *alias || alias.rsplit_once('@').is_some_and(|(name, _)| name == key)
+            });
+            let why = format!(
+                "{alias} has an account, and what comes there goes to {account} as well: a Sieve script of {alias} with redirect :copy"
+            );
+            work.draft.note(entry.map(|entry| &entry.place), format!("{alias} {account}"), why);
+        }
+    }
 }
 
 /// The account of a mailbox, whose aliases are returned.

@@ -108,9 +108,9 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
         ),
         (
             "transport",
-            "partner.example smtp:[mx.partner.example]:2525\n.partner.example relay:[192.0.2.7]\ngone.example error:no mail\n* smtp:[other.example]\n",
+            "partner.example smtp:[mx.partner.example]:2525\n.partner.example relay:[192.0.2.7]\ngone.example error:no mail\n",
         ),
-        ("clients", "192.0.2.66/32 REJECT\n198.51.100.0/24 OK\n198.51.100.7 PREPEND X: y\n"),
+        ("clients", "192.0.2.66/32 REJECT\n198.51.100.7 PREPEND X: y\n198.51.100.0/24 OK\n"),
         ("header_checks", "/^Subject: x/ REJECT\n"),
         ("sasl", "[smarthost.example.com]:587 user:secret\nann@example.org other:secret\n[x]:25 secret\n"),
     ]);
@@ -150,7 +150,6 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
         ("out@example.org", "redirect"),
         ("list@example.org", "programs, files and lists"),
         ("gone.example error", "refused"),
-        ("* smtp:[other.example]", "way of all others"),
         ("198.51.100.7 PREPEND", "pass or are refused"),
         ("127.0.0.1:10025", "way back"),
         ("spam unix pipe", "programs"),
@@ -376,9 +375,9 @@ fn a_mail_server_relays_by_its_queue() {
         &text,
         &[
             "relay = \"mx\"",
-            "relay_domains = [\"inside.example\", \"backup.example\"]",
+            "relay_domains = [\"inside.example\", \".inside.example\", \"backup.example\", \".backup.example\"]",
             "\"inside.example\" = \"smtp://10.0.0.5:25\"",
-            "domains = [\"inside.example\", \"backup.example\"]",
+            "domains = [\"inside.example\", \".inside.example\", \"backup.example\", \".backup.example\"]",
             "recipients = [\"relayed\"]\nrelay_clients = [\"127.0.0.0/8\", \"10.0.0.0/8\"]",
         ],
     );
@@ -391,7 +390,10 @@ fn a_mail_server_relays_by_its_queue() {
     let main = "myhostname = mx.example.org\nmydestination =\nrelay_domains = backup.example\nmynetworks = 10.0.0.0/8\n\
         smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination\n";
     let (text, notes) = migrated(&files(main));
-    has(&text, &["relay = \"mx\"", "relay_domains = [\"backup.example\"]", "forward = \"store:\""]);
+    has(
+        &text,
+        &["relay = \"mx\"", "relay_domains = [\"backup.example\", \".backup.example\"]", "forward = \"store:\""],
+    );
     for absent in ["relay_clients", "name = \"relayed\"", "[store.queue.routes]"] {
         assert!(!text.contains(absent), "{absent}: {text}");
     }
@@ -414,4 +416,70 @@ fn whatever_a_folder_holds_ends_in_a_configuration_or_an_error() {
         let text = read(folder.path()).unwrap().text("x");
         assert!(text.parse::<toml::Table>().is_ok(), "{text}");
     }
+}
+
+/// Each as Postfix 3.7 does it with the same files.
+#[test]
+fn ways_of_others_domains_below_and_orders_of_restrictions_are_kept() {
+    let common = "myhostname = mx.example.org\nmydestination = example.org\nlocal_recipient_maps =\nalias_maps =\n\
+        mynetworks = 127.0.0.0/8 192.0.2.0/24\nrelay_domains = relay.example .void.example\nmaximal_queue_lifetime = 0\n\
+        transport_maps = texthash:FOLDER/transport\n";
+    let transport = "example.org smtp:[10.0.0.7]\n* smtp:[smart.example]:587\n";
+    let with = |lines: &str| {
+        migrated(&[("main.cf", &format!("{common}{lines}")), ("master.cf", MASTER), ("transport", transport)])
+    };
+    let (text, notes) = with("relayhost = [other.example]\n");
+    has(
+        &text,
+        &[
+            "relay = \"smtp://smart.example:587\"",
+            "relay_domains = [\"relay.example\", \".relay.example\", \"example.org\"]",
+            "\"example.org\" = \"smtp://10.0.0.7:25\"",
+            "lifetime_seconds = 1",
+            "relay_clients = [\"127.0.0.0/8\", \"192.0.2.0/24\"]",
+        ],
+    );
+    assert!(is_noted(&notes, "relayhost", "comes before it") && is_noted(&notes, ".void.example", "is none there"));
+    let (text, _) = with("parent_domain_matches_subdomains =\n");
+    has(&text, &["relay_domains = [\"relay.example\", \".void.example\", \"example.org\"]"]);
+    for lists in [
+        "smtpd_relay_restrictions = reject_unauth_destination, permit_mynetworks\n",
+        "smtpd_relay_restrictions = permit_mynetworks, reject\nsmtpd_recipient_restrictions = reject_unauth_destination, permit_mynetworks\n",
+        "smtpd_relay_restrictions = permit_sasl_authenticated, defer_unauth_destination\n",
+    ] {
+        assert!(!with(lists).0.contains("relay_clients"), "{lists}");
+    }
+    let both = "smtpd_relay_restrictions = permit_mynetworks, reject\nsmtpd_recipient_restrictions = reject_rbl_client x.example\n";
+    assert!(with(both).0.contains("relay_clients"));
+}
+
+#[test]
+fn each_address_that_postfix_takes_has_an_account() {
+    let main = "myhostname = mail.example.org\nmydestination = $myhostname, example.org, example.com\nrecipient_delimiter = +\n\
+        alias_maps = texthash:FOLDER/locals\nlocal_recipient_maps = $alias_maps\n\
+        virtual_mailbox_domains = box.example\nvirtual_mailbox_maps = texthash:FOLDER/boxes\nvirtual_alias_maps = texthash:FOLDER/virtual\n\
+        smtpd_client_restrictions = check_client_access cidr:FOLDER/clients\n";
+    let (text, notes) = migrated(&[
+        ("main.cf", main),
+        ("master.cf", MASTER),
+        ("locals", "joe joe@example.com\nplus joe+folder\n"),
+        ("boxes", "jim@box.example x\nboth@box.example x\n"),
+        ("virtual", "both@box.example both@box.example, jim@box.example\nj+x@box.example jim+in@box.example\n"),
+        ("clients", "198.51.100.0/24 REJECT\n198.51.100.7 OK\n203.0.113.9 450 later\n"),
+    ]);
+    has(
+        &text,
+        &[
+            "sluice account add both@box.example",
+            "sluice account add --alias j+x@box.example jim@box.example",
+            "--alias joe@example.com --alias joe@example.org --alias plus@example.com",
+            "reject = [\"198.51.100.0/24\"]",
+        ],
+    );
+    assert!(
+        !text.contains("--alias both@box.example") && !text.contains("permit = ") && !text.contains("+folder"),
+        "{text}"
+    );
+    assert!(is_noted(&notes, "both@box.example jim@box.example", "redirect :copy"), "{notes:#?}");
+    assert!(is_noted(&notes, "203.0.113.9 450", "for good") && !is_noted(&notes, "joe ", "elsewhere"), "{notes:#?}");
 }

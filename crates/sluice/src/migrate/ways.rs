@@ -69,6 +69,12 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
         .collect();
     let mut domains = work.names("relay_domains");
     domains.retain(|name| !others.contains(name) && !name.contains(['@', '*', '/', ' ']));
+    below(work, &mut domains);
+    // A domain of this host whose mail another server has.
+    let routes = entries(work, "transport_maps");
+    let is_server = |entry: &&Entry| matches!(hop_of(work.services, &entry.value, "smtp"), Hop::Server(..));
+    let away = routes.iter().filter(is_server).map(|entry| entry.key.to_ascii_lowercase());
+    domains.extend(away.filter(|name| others.iter().any(|other| other.eq_ignore_ascii_case(name))));
     if domains.is_empty() || !work.has_way {
         return Vec::new();
     }
@@ -89,6 +95,25 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
     domains
 }
 
+/// Whether names of `relay_domains` stand for those below them: by default a name does, and one with a dot in front is nothing; else a name is
+/// itself, and one with a dot what is below it.
+fn below(work: &mut Translation<'_>, domains: &mut Vec<String>) {
+    const MATCHES: &str = "parent_domain_matches_subdomains";
+    work.done(MATCHES);
+    if work.parameters.place(MATCHES).is_some()
+        && !work.parameters.list(MATCHES).iter().any(|name| name == "relay_domains")
+    {
+        return;
+    }
+    let place = work.place("relay_domains");
+    let (nothing, names): (Vec<String>, Vec<String>) = domains.drain(..).partition(|name| name.starts_with('.'));
+    for name in nothing {
+        let why = "with parent_domain_matches_subdomains such a name is none there";
+        work.draft.note(place.as_ref(), format!("relay_domains: {name}"), why);
+    }
+    domains.extend(names.into_iter().flat_map(|name| [name.clone(), format!(".{name}")]));
+}
+
 /// `relay`, and the next hops of domains.
 pub fn relay(work: &mut Translation<'_>) {
     let value = work.parameters.value("relayhost");
@@ -101,8 +126,26 @@ pub fn relay(work: &mut Translation<'_>) {
     } else {
         hop_of(work.services, &format!("smtp:{value}"), "smtp").within(is_wrapped)
     };
-    work.has_way = !matches!(hop, Hop::Other(_));
+    let routes = entries(work, "transport_maps");
+    // Postfix asks transport_maps before relayhost.
+    let all_others = routes.iter().find(|entry| entry.key == "*");
+    let all_others =
+        all_others.and_then(|entry| match hop_of(work.services, &entry.value, "smtp").within(is_wrapped) {
+            Hop::Server(hop, asks) => Some((entry, hop, asks)),
+            _ => None,
+        });
+    if all_others.is_some() && !value.is_empty() {
+        work.note("relayhost", "the line * of transport_maps comes before it, and is the way of all others");
+    }
+    work.has_way = all_others.is_some() || !matches!(hop, Hop::Other(_));
+    if let Some((Entry { place, key, value }, way, asks)) = &all_others {
+        work.draft.key(Part::Store, "relay", &json!(way), Some(place));
+        if *asks {
+            work.draft.note(Some(place), format!("{key} {value}"), ITSELF);
+        }
+    }
     match hop {
+        _ if all_others.is_some() => {}
         Hop::Server(hop, asks) => {
             work.draft.key(Part::Store, "relay", &json!(hop), place.as_ref());
             if value.contains(',') {
@@ -119,13 +162,11 @@ pub fn relay(work: &mut Translation<'_>) {
     if work.has_way {
         work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
     }
-    for Entry { place, key, value: next } in entries(work, "transport_maps") {
+    for Entry { place, key, value: next } in routes {
         let setting = format!("{key} {next}");
         match hop_of(work.services, &next, "smtp").within(is_wrapped) {
             _ if key.contains('@') => work.draft.note(Some(&place), setting, "next hops are those of domains"),
-            Hop::Server(..) if key == "*" => {
-                work.draft.note(Some(&place), setting, "relay in [store] is the way of all others")
-            }
+            Hop::Server(..) if key == "*" => {}
             Hop::Server(hop, asks) => {
                 for (_, why) in [(asks, ITSELF), (next.contains(','), FIRST)].iter().filter(|(is_so, _)| *is_so) {
                     work.draft.note(Some(&place), setting.clone(), *why);
@@ -259,7 +300,9 @@ pub fn queue(work: &mut Translation<'_>, shape: &Shape) {
         return names.into_iter().for_each(|name| work.note(name, "a gateway has no queue: the next hop has it"));
     }
     for (key, name, unit) in keys {
-        work.set(Part::Queue, key, name, |value| seconds(value, unit).map(|value| json!(value)));
+        // Once is tried there and here.
+        let least = i64::from(key == "lifetime_seconds");
+        work.set(Part::Queue, key, name, |value| seconds(value, unit).map(|value| json!(value.max(least))));
     }
     work.done("queue_run_delay");
     for name in ["default_destination_concurrency_limit", "smtp_destination_concurrency_limit"] {
