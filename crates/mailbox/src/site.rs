@@ -110,6 +110,8 @@ pub struct Site {
     pub(crate) workers: Arc<Turns<u32>>,
     /// Commands that read in a message, by account.
     pub(crate) readers: Arc<Turns<u32>>,
+    /// Changes of many messages, by account: one at a time, so that those of few and deliveries are not behind many.
+    pub(crate) changes: Arc<Turns<u32>>,
     /// Pages that are made, by account.
     pub(crate) pages: Arc<Turns<u32>>,
     /// Passwords and codes of users who have logged in, by account: they wait as guesses do, and pages do not wait for them.
@@ -180,6 +182,7 @@ impl Site {
             filters: Turns::new(FILTERS_MAX),
             workers: Turns::new(available_parallelism().map_or(2, NonZero::get).max(2)),
             readers: Turns::new(READERS_MAX),
+            changes: Turns::new(1),
             pages: Turns::with(READERS_MAX, PAGES_OF_ONE_MAX),
             checks: Turns::new(CHECKS_MAX),
             fetches: Turns::new(FETCHES_MAX),

@@ -20,8 +20,12 @@ use crate::acl;
 use crate::labour::labour;
 use crate::learner;
 use crate::site::seconds;
+use crate::turns::Turn;
 use crate::wire::Stream;
 use crate::writer::Handle;
+
+/// Messages of one change that needs a turn.
+const MANY: usize = 100;
 
 const NOT_SELECTED: Refusal = Refusal::Bad("Select a mailbox first");
 
@@ -98,9 +102,20 @@ impl<S: Stream> Session<'_, S> {
         render::uids_of(self.view()?, set, by_uid).ok_or(Refusal::Bad("No such message"))
     }
 
+    /// A turn for a change of so many messages; few need none.
+    async fn turn(&self, count: usize) -> Option<Turn<u32>> {
+        if count < MANY {
+            return None;
+        }
+        let number = self.view().ok()?.number;
+        let account = self.site.store.state().mailbox(number)?.account;
+        Some(self.site.changes.turn(account).await)
+    }
+
     /// Removes what is marked, among `uids` or all; the transaction that did.
     async fn expunge(&mut self, uids: Option<Vec<u32>>) -> Result<Option<u64>, Refusal> {
         let number = self.view()?.number;
+        let _turn = self.turn(uids.as_ref().map_or(MANY, Vec::len)).await;
         let gone = self.site.store.transact(move |transaction| {
             let mailbox = transaction.state().mailbox(number).ok_or(Refused::NoSuchMailbox)?;
             let is_meant = |uid: &u32| uids.as_ref().is_none_or(|uids| uids.binary_search(uid).is_ok());
@@ -137,6 +152,7 @@ impl<S: Stream> Session<'_, S> {
             Change::Remove => store::Change::Remove,
             Change::Replace => store::Change::Replace,
         };
+        let _turn = self.turn(uids.len()).await;
         let (_, late) = self
             .site
             .store
@@ -177,6 +193,7 @@ impl<S: Stream> Session<'_, S> {
         if uids.is_empty() {
             return done("Nothing to copy");
         }
+        let _turn = self.turn(uids.len()).await;
         let set: Uids = uids.into_iter().collect();
         let pairs = self
             .site

@@ -146,14 +146,44 @@ impl Header {
         Header { open: false, ..self.clone() }
     }
 
-    fn note_value(&mut self, bytes: &[u8], bytes_max: usize) {
-        if self.meaning.is_none() {
+    fn note_value(&mut self, mut bytes: &[u8], bytes_max: usize) {
+        if self.meaning.is_none() || self.value_cut {
             return;
         }
-        let room = bytes_max.saturating_sub(self.value.len());
-        self.value_cut |= bytes.len() > room;
-        self.value.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        loop {
+            let room = bytes_max.saturating_sub(self.value.len());
+            let (taken, rest) = bytes.split_at(bytes.len().min(room));
+            self.value.extend_from_slice(taken);
+            if rest.is_empty() {
+                return;
+            }
+            bytes = rest;
+            squeeze(&mut self.value);
+            // Each time much is gained, so that all of it takes linear time.
+            if self.value.len() > bytes_max / 4 * 3 {
+                self.value_cut = true;
+                return;
+            }
+        }
     }
+}
+
+/// Takes out blanks behind blanks, and empty parameters, where they are in no quotes.
+fn squeeze(value: &mut Vec<u8>) {
+    let (mut sign, mut was_blank, mut in_quotes, mut is_escaped) = (0, false, false, false);
+    value.retain_mut(|byte| {
+        if in_quotes {
+            (in_quotes, is_escaped) = (*byte != b'"' || is_escaped, *byte == b'\\' && !is_escaped);
+            return true;
+        }
+        if byte.is_ascii_whitespace() {
+            *byte = b' ';
+            return !core::mem::replace(&mut was_blank, true) && sign != b';';
+        }
+        was_blank = false;
+        in_quotes = *byte == b'"';
+        core::mem::replace(&mut sign, *byte) != b';' || *byte != b';'
+    });
 }
 
 impl At {
@@ -353,5 +383,31 @@ impl Reader {
         }
         self.garbage(header);
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_parameters_take_no_room() {
+        for (value, wanted) in [
+            ("text/html ; ; ;; ; charset=x", "text/html ;charset=x"),
+            ("a;b=\"; ;  \\\";;\"; ;c=d  e", "a;b=\"; ;  \\\";;\";c=d e"),
+            ("a\r\n\tb;\r\n c", "a b;c"),
+        ] {
+            let mut squeezed = value.as_bytes().to_vec();
+            squeeze(&mut squeezed);
+            assert_eq!(String::from_utf8_lossy(&squeezed), wanted);
+        }
+        for (value, is_cut) in [("; ".repeat(50_000) + "charset=utf-8", false), ("x; ".repeat(10_000), true)] {
+            for cut in [1, 7, 1_000, 100_000] {
+                let mut header = Header { meaning: Some(Meaning::Type), ..Header::of_part() };
+                value.as_bytes().chunks(cut).for_each(|piece| header.note_value(piece, 8_192));
+                assert_eq!((header.value_cut, header.value.len() <= 8_192), (is_cut, true));
+                assert_eq!(header.value.ends_with(b"charset=utf-8"), !is_cut);
+            }
+        }
     }
 }

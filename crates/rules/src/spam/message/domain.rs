@@ -12,7 +12,7 @@ impl Reading {
     pub(crate) fn is_known(&self, host: &[u8]) -> bool {
         let host = ascii(host);
         let Some(dot) = host.iter().rposition(|byte| *byte == b'.') else { return false };
-        !host.iter().any(|byte| is_blank(*byte)) && self.tlds.contains(&host[dot + 1..])
+        !host.iter().any(|byte| is_blank(*byte)) && self.is_top(&host[dot + 1..])
     }
 
     /// The domain that is registered, of a host in ASCII and lower case.

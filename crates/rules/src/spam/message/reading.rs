@@ -24,7 +24,7 @@ pub struct Reading {
     pub rawbody_part_scan_size: usize,
     /// `parse_dkim_uris`: the domains of DKIM signatures are addresses.
     pub parse_dkim_uris: bool,
-    /// `util_rb_tld`: domains at the top.
+    /// `util_rb_tld`: domains at the top; without any those of countries and the usual ones.
     pub tlds: HashSet<Box<[u8]>>,
     /// `util_rb_2tld`: pairs below which names are registered.
     pub two_level: HashSet<Box<[u8]>>,
@@ -49,7 +49,16 @@ impl Default for Reading {
     }
 }
 
+/// Domains at the top besides those of countries, where no list of them is loaded.
+const USUAL: [&[u8]; 10] = [b"app", b"biz", b"com", b"dev", b"edu", b"gov", b"info", b"net", b"online", b"org"];
+
 impl Reading {
+    /// Whether names end so, in lower case.
+    pub(crate) fn is_top(&self, name: &[u8]) -> bool {
+        let is_country = || name.len() == 2 && name.iter().all(u8::is_ascii_alphabetic);
+        self.tlds.contains(name) || self.tlds.is_empty() && (is_country() || USUAL.contains(&name))
+    }
+
     /// Reads the settings; redirectors are compiled by the owner of an engine for expressions.
     pub fn new(settings: &[Setting]) -> Reading {
         let mut reading = Reading::default();

@@ -376,8 +376,7 @@ pub(super) fn tld(text: &[u8], begin: usize, reading: &Reading) -> Option<usize>
     let rest = text.get(begin..)?;
     let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
     let goes_on = rest.get(length) == Some(&b'.') && rest.get(length + 1).is_some_and(u8::is_ascii_alphanumeric);
-    (length > 0 && !goes_on && reading.tlds.contains(&rest[..length].to_ascii_lowercase()[..]))
-        .then_some(begin + length)
+    (length > 0 && !goes_on && reading.is_top(&rest[..length].to_ascii_lowercase())).then_some(begin + length)
 }
 
 /// Where an address ends whose host ends at `end`: behind a dot, a port, a path.
