@@ -337,4 +337,10 @@ mod tests {
             assert!(to.len() < 60_000 || !envelope.contains("\"n3999\""), "within bounds");
         }
     }
+
+    #[test]
+    fn languages_have_no_comments() {
+        let structure = known("Content-Language: (a, b) de (c), en\n\nx\n").body_structure;
+        assert!(String::from_utf8(structure).unwrap().contains("(\"de\" \"en\")"));
+    }
 }

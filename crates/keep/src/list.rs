@@ -26,8 +26,9 @@ pub struct Name {
 /// The names that patterns match, as far as they have been compared.
 pub struct Listing<'a> {
     patterns: Patterns,
-    /// For INBOX and the names below it: that level matches in letters of either case.
+    /// For INBOX, which matches in letters of either case, and for the names below it, of which that level does.
     inbox: Patterns,
+    below_inbox: Patterns,
     scratch: Scratch,
     rest: btree_map::IntoIter<&'a [u8], Name>,
     found: Vec<(&'a [u8], Name)>,
@@ -36,10 +37,12 @@ pub struct Listing<'a> {
 impl<'a> Listing<'a> {
     /// The names of an account, and those of `others`, that patterns match.
     pub fn new(state: &'a State, account: u32, others: &'a [(Vec<u8>, u32)], patterns: &[Vec<u8>]) -> Listing<'a> {
-        let upper: Vec<Vec<u8>> = patterns.iter().map(|pattern| with_inbox(pattern)).collect();
+        let upper: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.to_ascii_uppercase()).collect();
+        let below: Vec<Vec<u8>> = patterns.iter().map(|pattern| with_inbox(pattern)).collect();
         Listing {
             patterns: Patterns::new(patterns, DELIMITER),
             inbox: Patterns::new(&upper, DELIMITER),
+            below_inbox: Patterns::new(&below, DELIMITER),
             scratch: Scratch::default(),
             rest: names(state, account, others).into_iter(),
             found: Vec::new(),
@@ -49,8 +52,11 @@ impl<'a> Listing<'a> {
     /// Goes on comparing until `is_over`; returns true at the end.
     pub fn go_on(&mut self, is_over: impl Fn() -> bool) -> bool {
         for (name, found) in self.rest.by_ref() {
-            let is_inbox =
-                (name == b"INBOX" || name.starts_with(b"INBOX/")) && self.inbox.matches(name, &mut self.scratch);
+            let is_inbox = match name.strip_prefix(b"INBOX") {
+                Some([]) => self.inbox.matches(name, &mut self.scratch),
+                Some([DELIMITER, ..]) => self.below_inbox.matches(name, &mut self.scratch),
+                _ => false,
+            };
             if is_inbox || self.patterns.matches(name, &mut self.scratch) {
                 self.found.push((name, found));
             }
@@ -93,7 +99,7 @@ fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     ends.map(|(at, _)| &name[..at]).take(LEVELS_MAX)
 }
 
-/// A pattern whose first level is in upper case.
+/// A pattern whose first level is in upper case, up to a wildcard, which may stand for names below it.
 fn with_inbox(pattern: &[u8]) -> Vec<u8> {
     let end = pattern.iter().position(|byte| b"*%/".contains(byte)).unwrap_or(pattern.len());
     [pattern[..end].to_ascii_uppercase().as_slice(), &pattern[end..]].concat()

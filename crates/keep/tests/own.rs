@@ -296,3 +296,25 @@ fn an_account_whose_folders_are_for_nothing_is_furnished() {
         (trash, vec!["Trash".into()])
     );
 }
+
+#[test]
+fn inbox_is_listed_in_letters_of_either_case_and_names_below_it_are_not() {
+    let mut server = server();
+    let number = user(&mut server, "ann").number;
+    server.transact(move |transaction| transaction.create(number, b"INBOX/Sub", SpecialUse::default())).unwrap();
+    let state = Keep::state(&server);
+    for (pattern, wanted) in [
+        ("%nbox", "INBOX"),
+        ("i%x", "INBOX"),
+        ("*box", "INBOX"),
+        ("inb*", "INBOX INBOX/Sub"),
+        ("inbox/%", "INBOX/Sub"),
+        ("*sub", ""),
+        ("i*SUB", ""),
+    ] {
+        let mut listing = keep::list::Listing::new(&state, number, &[], &[pattern.into()]);
+        assert!(listing.go_on(|| false));
+        let found = listing.found().into_iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned());
+        assert_eq!(found.collect::<Vec<_>>().join(" "), wanted, "{pattern}");
+    }
+}

@@ -47,6 +47,12 @@ impl Address {
         text
     }
 
+    /// The same with its domain in ASCII (RFC 5890): a mail to it or from it needs SMTPUTF8 only for its local part.
+    pub fn in_ascii(&self) -> String {
+        let domain = text::host::mapped(&self.domain).filter(|_| !self.domain.is_ascii());
+        Address { local: self.local.clone(), domain: domain.unwrap_or_else(|| self.domain.clone()) }.whole()
+    }
+
     /// The parts of the local part before and after the first `+` (RFC 5233).
     pub fn user_and_detail(&self) -> (&str, Option<&str>) {
         self.local.split_once('+').map_or((&self.local, None), |(user, detail)| (user, Some(detail)))

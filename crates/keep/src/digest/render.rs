@@ -150,7 +150,8 @@ fn disposition(value: Option<&[u8]>, out: &mut Vec<u8>) {
 }
 
 fn languages(value: Option<&[u8]>, out: &mut Vec<u8>) {
-    let tags = value.unwrap_or_default().split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    let value = mime::without_comments(&alloc::string::String::from_utf8_lossy(value.unwrap_or_default()));
+    let tags = value.as_bytes().split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
     let tags: Vec<&[u8]> = tags.filter(|tag| !tag.is_empty()).collect();
     out.push(b' ');
     if tags.is_empty() {

@@ -53,7 +53,7 @@ impl<'a> Machine<'a> {
             }
             Command::Redirect { address, copy } => {
                 let text = self.text(address)?;
-                let address = address::plain(&text).ok_or_else(|| format!("{text:?} is not an address"))?.whole();
+                let address = address::plain(&text).ok_or_else(|| format!("{text:?} is not an address"))?.in_ascii();
                 self.act(Action::Redirect { address })?;
                 self.is_kept &= *copy;
             }

@@ -56,7 +56,7 @@ impl Machine<'_> {
         let handle = vacation.handle.as_ref().map(|handle| self.text(handle)).transpose()?;
         let addresses = self.texts(&vacation.addresses)?;
         let handle = handle.unwrap_or_else(|| default_handle(vacation));
-        let to = Address::of_envelope(self.setting.from).map_or(String::new(), |from| from.whole());
+        let to = Address::of_envelope(self.setting.from).map_or(String::new(), |from| from.in_ascii());
         let from = given_from.unwrap_or_else(|| self.own());
         let mut subject = subject.unwrap_or_else(|| match self.field("subject") {
             Some(subject) => format!("Auto: {subject}"),
@@ -191,7 +191,7 @@ fn default_handle(vacation: &program::Vacation) -> String {
 fn author(text: &str) -> Option<String> {
     let (name, address) = address::mailbox(text)?;
     let Some(mut name) = name.map(|name| one_line(&name)).filter(|name| !name.is_empty()) else {
-        return Some(address.whole());
+        return Some(address.in_ascii());
     };
     cut(&mut name, SUBJECT_BYTES_MAX);
     let is_atoms = name.split(' ').all(|word| !word.is_empty() && word.chars().all(address::is_atom_text));
@@ -200,7 +200,7 @@ fn author(text: &str) -> Option<String> {
         true => address::quoted(&name),
         false => encoded(&name),
     };
-    Some(format!("{name} <{}>", address.whole()))
+    Some(format!("{name} <{}>", address.in_ascii()))
 }
 
 fn has_long_line(text: &str) -> bool {
