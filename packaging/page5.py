@@ -111,7 +111,7 @@ def page(lines):
 
 def with_tables(lines, tables):
     """The page with the tables of other pages at the ends of their sections."""
-    section = None
+    section, sections = None, set()
     for line in [*lines, "## "]:
         if line.startswith("## "):
             for name, rows in tables:
@@ -119,8 +119,12 @@ def with_tables(lines, tables):
                     yield from [f"### `{titled(name)}`", "", *rows, ""]
             found = re.fullmatch(r"## `\[+(\w+)\]+`", line)
             section = found.group(1) if found else None
+            sections.add(section)
         if line != "## ":
             yield line
+    lost = [name for name, _ in tables if re.split(r"[.\[]", name)[0] not in sections]
+    if lost:
+        sys.exit(f"no section of the page has the tables {lost}")
 
 
 def titled(name):
