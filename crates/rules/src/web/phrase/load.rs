@@ -149,7 +149,8 @@ impl Collector {
     }
 
     fn file(&mut self, source: &Source, mut context: Context, depth: usize, loading: &mut Loading<'_>) {
-        let mut keeps_case = self.settings.case != 0;
+        // Whatever `preservecase` says: that is about pages.
+        let mut keeps_case = false;
         for (place, line) in lines(source) {
             // E2Guardian passes over a line with a byte order mark.
             let is_first = self.settings.dialect == Dialect::Sluice && place.line == 1;
