@@ -366,7 +366,7 @@ impl World for Trial<'_> {
             State::Url => self.is_listed(lists, messages),
             State::Site => self.is_site_listed(lists, messages),
             State::Embedded => {
-                let embedded = self.url.embedded();
+                let embedded = self.url.embedded(self.scene.dialect == Dialect::Sluice);
                 embedded.into_iter().any(|url| self.url_in(&self.scene.url(url), None, lists, messages))
             }
             State::Referer => {

@@ -115,25 +115,29 @@ impl Url {
         self.path[..end].to_ascii_lowercase()
     }
 
-    /// URLs that stand in the path, and in the query up to its next `&` where they are not coded.
-    pub fn embedded(&self) -> Vec<Url> {
-        if !self.path.contains(&b':') {
-            return Vec::new();
-        }
+    /// Hosts behind a colon in the path, with what follows, and in the query up to its next `&`; `is_decoded` reads the query decoded, too.
+    pub fn embedded(&self, is_decoded: bool) -> Vec<Url> {
         let file = self.file();
-        let in_path = schemes(&file).map(|at| &self.path[at..]);
         let query = self.raw_path.iter().position(|&byte| byte == b'?').map_or(&b""[..], |at| &self.raw_path[at..]);
-        let lower = query.to_ascii_lowercase();
-        let in_query = schemes(&lower).map(|at| query[at..].split(|&byte| byte == b'&').next().unwrap_or_default());
-        in_path.chain(in_query).take(EMBEDDED_MAX).map(Url::read).collect()
+        let in_path = hosts(&file).map(|at| Url::read(&self.path[at..]));
+        let parts = query.split(|&byte| byte == b'&').flat_map(|part| {
+            let plain = decoded(part);
+            let other = (is_decoded && plain != part).then_some(plain);
+            [Some(Cow::Borrowed(part)), other].into_iter().flatten()
+        });
+        let in_query = parts.flat_map(|part| hosts(&part).map(|at| Url::read(&part[at..])).collect::<Vec<_>>());
+        in_path.chain(in_query).take(EMBEDDED_MAX).collect()
     }
 }
 
-/// Places at which `http://` or `https://` begins.
-fn schemes(text: &[u8]) -> impl Iterator<Item = usize> {
-    memchr::memmem::find_iter(text, b"://").filter_map(|at| {
-        let scheme = [&b"https"[..], b"http"].into_iter().find(|scheme| text[..at].ends_with(scheme))?;
-        Some(at - scheme.len())
+/// Places behind a colon, and up to two slashes, at which a name with a dot begins: `http://a.example`, `cache:a.example`.
+fn hosts(text: &[u8]) -> impl Iterator<Item = usize> {
+    memchr::memchr_iter(b':', text).filter_map(|colon| {
+        let slashes = text[colon + 1..].iter().take(2).take_while(|byte| **byte == b'/').count();
+        let at = colon + 1 + slashes;
+        let is_host = |byte: &&u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-._%@[]".contains(byte);
+        let length = text[at..].iter().take_while(is_host).count();
+        text[at..at + length].contains(&b'.').then_some(at)
     })
 }
 
@@ -322,13 +326,22 @@ mod tests {
 
     #[test]
     fn urls_within_a_path_and_a_query_are_found() {
-        let found = |url: &str| Url::read(url.as_bytes()).embedded().iter().map(Url::bare).collect::<Vec<_>>();
+        let read = |url: &str, is_decoded| {
+            Url::read(url.as_bytes()).embedded(is_decoded).iter().map(Url::bare).collect::<Vec<_>>()
+        };
+        let found = |url: &str| read(url, false);
         assert_eq!(found("http://o.test/http://u.test/a"), [b"u.test/a".to_vec()]);
         assert_eq!(found("http://o.test/x/https://u.test/a"), [b"u.test/a".to_vec()]);
         assert_eq!(
             found("http://o.test/?u=HTTP://u.test/a&v=https://v.test&w"),
             [b"u.test/a".to_vec(), b"v.test".to_vec()]
         );
+        // As caches and translators have them.
+        for url in ["?q=cache:u.test", "cache:u.test", "?q=cache:AbCd:u.test/", "http:/u.test/", "?u=ftp://u.test"] {
+            assert_eq!(found(&format!("http://o.test/{url}")), [b"u.test".to_vec()], "{url}");
+        }
+        assert!(found("http://o.test:8080/12:30/?a=b:c&d=http:").is_empty());
         assert!(found("http://o.test/?u=http%3A%2F%2Fu.test/a").is_empty(), "as e2guardian has it");
+        assert_eq!(read("http://o.test/?u=http%3A%2F%2Fu.test/a", true), [b"u.test/a".to_vec()]);
     }
 }
