@@ -17,11 +17,19 @@ pub struct Interception {
     pub servers: Vec<Network>,
     /// The mark of packets that are meant for sockets of ours, and the number of the routing table that brings them there.
     pub mark: u32,
+    /// Whether UDP is refused at the ports of web listeners where browsers have TLS.
+    pub refuse_quic: bool,
 }
 
 impl Default for Interception {
     fn default() -> Interception {
-        Interception { interfaces: Vec::new(), clients: Vec::new(), servers: Vec::new(), mark: 0x736c }
+        Interception {
+            interfaces: Vec::new(),
+            clients: Vec::new(),
+            servers: Vec::new(),
+            mark: 0x736c,
+            refuse_quic: true,
+        }
     }
 }
 

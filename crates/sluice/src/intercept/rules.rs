@@ -5,9 +5,12 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use edge::settings::{Listener, Network, Transparent};
+use edge::settings::{Listener, Network, Protocol, Transparent};
 
 use crate::config::{Config, Interception};
+
+/// The port of HTTP without TLS, where no browser speaks QUIC.
+const PLAIN_WEB: u16 = 80;
 
 /// Connections to intercept.
 pub struct Rules<'a> {
@@ -63,8 +66,32 @@ impl<'a> Rules<'a> {
             );
             self.chain(Transparent::Tproxy, &mut text);
         }
+        self.quic(&mut text);
         text.push_str("}\n");
         text
+    }
+
+    /// Browsers that a server has told of HTTP/3 go by UDP, past the listener, until that is refused.
+    fn quic(&self, text: &mut String) {
+        let web = self.listeners.iter().filter(|(_, listener)| listener.protocol() == Protocol::Http);
+        let ports = |listener: &Listener| {
+            let secure = listener.intercepted_ports().into_iter().filter(|port| *port != PLAIN_WEB);
+            secure.map(|port| port.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let rules: Vec<String> = web
+            .filter(|(_, listener)| !ports(listener).is_empty())
+            .map(|(address, listener)| {
+                let (family, ports) = (family(*address), ports(listener));
+                format!("\t\t{family}udp dport {{ {ports} }} reject with icmpx type port-unreachable\n")
+            })
+            .collect();
+        if rules.is_empty() || !self.settings.refuse_quic {
+            return;
+        }
+        text.push_str("\tchain quic {\n\t\ttype filter hook forward priority filter; policy accept;\n");
+        self.bounds(text);
+        rules.iter().for_each(|rule| text.push_str(rule));
+        text.push_str("\t}\n");
     }
 
     fn has(&self, how: Transparent) -> bool {
@@ -77,6 +104,15 @@ impl<'a> Rules<'a> {
 
     fn chain(&self, how: Transparent, text: &mut String) {
         text.push_str("\t\tiif \"lo\" return\n\t\tfib daddr type != unicast return\n");
+        self.bounds(text);
+        for (address, listener) in self.of(how) {
+            let _ = writeln!(text, "\t\t{}", self.rule(how, *address, listener));
+        }
+        text.push_str("\t}\n");
+    }
+
+    /// Leaves alone what comes from elsewhere, or goes elsewhere.
+    fn bounds(&self, text: &mut String) {
         let Interception { interfaces, clients, servers, .. } = self.settings;
         if !interfaces.is_empty() {
             let names: Vec<String> = interfaces.iter().map(|name| format!("\"{name}\"")).collect();
@@ -84,10 +120,6 @@ impl<'a> Rules<'a> {
         }
         only("saddr", clients, text);
         only("daddr", servers, text);
-        for (address, listener) in self.of(how) {
-            let _ = writeln!(text, "\t\t{}", self.rule(how, *address, listener));
-        }
-        text.push_str("\t}\n");
     }
 
     fn rule(&self, how: Transparent, address: SocketAddr, listener: &Listener) -> String {
@@ -203,6 +235,28 @@ mod tests {
              \t\tmeta nfproto ipv4 tcp dport { 110 } dnat ip to 192.0.2.1:1100\n\t}\n}\n"
         );
         assert!(rules.routes().is_empty());
+    }
+
+    #[test]
+    fn quic_is_refused_where_a_browser_would_have_tls() {
+        let listener = |more: &str, intercepts: &str| {
+            config(&format!(
+                "[intercept]\ninterfaces = ['eth1']\n{more}\n[[listener]]\nprotocol = 'http'\nmode = 'transparent'\n\
+                 address = '[::]:3128'\ntransparent = 'redirect'\nintercepts = [{intercepts}]"
+            ))
+        };
+        let table = |config: &Config| Rules::new(config).table();
+        let with = table(&listener("", "80, 443"));
+        assert!(
+            with.ends_with(
+                "\tchain quic {\n\t\ttype filter hook forward priority filter; policy accept;\n\
+                 \t\tiifname != { \"eth1\" } return\n\
+                 \t\tudp dport { 443 } reject with icmpx type port-unreachable\n\t}\n}\n"
+            ),
+            "{with}"
+        );
+        assert!(!table(&listener("refuse_quic = false", "80, 443")).contains("quic"));
+        assert!(!table(&listener("", "80")).contains("quic"));
     }
 
     #[test]
