@@ -47,10 +47,12 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// The same for clients of the web, who say which versions of HTTP they speak.
-pub fn for_web(server: &ServerConfig) -> Arc<ServerConfig> {
+/// The same for clients of the web, who say which versions of HTTP they speak. To a proxy that they know of it is HTTP/1.1: its tunnels are
+/// connections of their own.
+pub fn for_web(server: &ServerConfig, is_known_proxy: bool) -> Arc<ServerConfig> {
     let mut config = server.clone();
-    config.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1.to_vec()];
+    let names = [HTTP_2, HTTP_1];
+    config.alpn_protocols = names.iter().skip(usize::from(is_known_proxy)).map(|name| name.to_vec()).collect();
     Arc::new(config)
 }
 
@@ -207,5 +209,20 @@ impl ServerCertVerifier for Pinned {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::server::ResolvesServerCertUsingSni;
+
+    use super::*;
+
+    #[test]
+    fn clients_who_know_a_proxy_are_offered_no_version_without_its_tunnels() {
+        let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().unwrap();
+        let server = builder.with_no_client_auth().with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
+        assert_eq!(for_web(&server, true).alpn_protocols, [HTTP_1]);
+        assert_eq!(for_web(&server, false).alpn_protocols, [HTTP_2, HTTP_1]);
     }
 }

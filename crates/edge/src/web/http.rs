@@ -43,7 +43,8 @@ pub async fn run(
     stream: Stream,
 ) {
     let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
-    let tls = shared.runtime.borrow().tls.as_deref().map(for_web);
+    let is_known_proxy = settings.mode == Mode::Explicit;
+    let tls = shared.runtime.borrow().tls.as_deref().map(|tls| for_web(tls, is_known_proxy));
     let outcome = match door.clone().begin(tls, stream).await {
         Ok((wire, door)) => {
             let session = Session::new(shared, door, settings, peer, wire, None);
