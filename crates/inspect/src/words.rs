@@ -203,16 +203,22 @@ impl<'w> WordReader<'w> {
 
     /// The word that was coming is complete.
     fn finish(&mut self) {
-        let word = std::mem::take(&mut self.word);
-        if word.is_empty() || word.len() > ENCODED_BYTES_MAX {
+        if self.word.is_empty() {
             return;
         }
-        if !self.is_html || !word.contains(&b'&') {
-            return self.finish_word(&word);
+        let mut word = std::mem::take(&mut self.word);
+        if word.len() > ENCODED_BYTES_MAX {
+            // It is none.
+        } else if !self.is_html || !word.contains(&b'&') {
+            self.finish_word(&word);
+        } else {
+            for piece in without_entities(&String::from_utf8_lossy(&word)).split([' ', '\u{a0}']) {
+                self.finish_word(piece.as_bytes());
+            }
         }
-        for piece in without_entities(&String::from_utf8_lossy(&word)).split([' ', '\u{a0}']) {
-            self.finish_word(piece.as_bytes());
-        }
+        // The next word has its memory.
+        word.clear();
+        self.word = word;
     }
 
     fn finish_word(&mut self, word: &[u8]) {
@@ -248,22 +254,33 @@ impl<'w> WordReader<'w> {
 
     /// The word as it stands, and without the punctuation around it.
     fn candidates(&mut self, word: &[u8]) {
+        if word.iter().all(u8::is_ascii_alphanumeric) {
+            return self.candidate(word);
+        }
         let text = String::from_utf8_lossy(word);
         let sentence = text.trim_end_matches(['.', ',', ';', '!', '?', ':']);
         let quoted = sentence.trim_matches(|letter: char| !letter.is_alphanumeric());
         for word in [word, sentence.as_bytes(), quoted.as_bytes()] {
-            match self.behind {
-                _ if word.is_empty() => {}
-                Some(_) => remember(&mut self.words.near, NEAR_MAX, word),
-                None if word.len() < OTHER_BYTES_MIN => {}
-                None => remember(&mut self.words.others, OTHERS_MAX, word),
-            }
+            self.candidate(word);
+        }
+    }
+
+    fn candidate(&mut self, word: &[u8]) {
+        match self.behind {
+            _ if word.is_empty() => {}
+            Some(_) => remember(&mut self.words.near, NEAR_MAX, word),
+            None if word.len() < OTHER_BYTES_MIN => {}
+            None => remember(&mut self.words.others, OTHERS_MAX, word),
         }
     }
 }
 
 /// Rest of a word after a keyword and a sign.
 fn behind_keyword(word: &[u8]) -> Option<String> {
+    let may_have_sign = |byte: &u8| !byte.is_ascii() || matches!(byte, b':' | b'=' | b'/' | b'|' | b'(' | b'[');
+    if !word.iter().any(may_have_sign) {
+        return None;
+    }
     let text = String::from_utf8_lossy(word);
     let (keyword, secret) = text.split_once(SIGNS)?;
     (!secret.is_empty() && is_keyword(keyword.as_bytes())).then(|| secret.to_string())
@@ -316,10 +333,44 @@ fn letter_of(entity: &str) -> Option<char> {
 }
 
 fn is_keyword(word: &[u8]) -> bool {
+    if word.is_ascii() {
+        return is_ascii_keyword(word);
+    }
     let word = String::from_utf8_lossy(word).to_lowercase();
     let bare = word.trim_matches(|letter: char| !letter.is_alphanumeric());
     KEYWORDS.iter().any(|keyword| word.contains(keyword)) || SHORT_KEYWORDS.contains(&bare)
 }
+
+/// The same for ASCII, without a copy: most words are, and few of their letters begin a keyword.
+fn is_ascii_keyword(word: &[u8]) -> bool {
+    let begins = |rest: &[u8], keyword: &str| {
+        rest.get(..keyword.len()).is_some_and(|start| start.eq_ignore_ascii_case(keyword.as_bytes()))
+    };
+    let is_in = |rest: &[u8]| KEYWORDS.iter().any(|keyword| begins(rest, keyword));
+    let mut places = word.iter().enumerate().filter(|(_, byte)| BEGINS_KEYWORD[usize::from(**byte & 0x7f)]);
+    if places.any(|(at, _)| is_in(&word[at..])) {
+        return true;
+    }
+    let start = word.iter().position(u8::is_ascii_alphanumeric).unwrap_or(word.len());
+    let end = word.iter().rposition(u8::is_ascii_alphanumeric).map_or(start, |last| last + 1);
+    let bare = &word[start..end];
+    SHORT_KEYWORDS.iter().any(|keyword| bare.eq_ignore_ascii_case(keyword.as_bytes()))
+}
+
+/// Letters of ASCII, of either case, that a keyword begins with.
+const BEGINS_KEYWORD: [bool; 128] = {
+    let mut begins = [false; 128];
+    let mut at = 0;
+    while at < KEYWORDS.len() {
+        let first = KEYWORDS[at].as_bytes()[0];
+        if first.is_ascii() {
+            begins[first as usize] = true;
+            begins[first.to_ascii_uppercase() as usize] = true;
+        }
+        at += 1;
+    }
+    begins
+};
 
 #[cfg(test)]
 mod tests {
@@ -363,6 +414,29 @@ mod tests {
     fn other_words_come_behind_the_configured_ones() {
         assert_eq!(candidates("open it with infected, no", false, 99)[..3], ["configured", "open", "with"]);
         assert!(candidates("open it with infected, no", false, 99).contains(&"infected".into()));
+    }
+
+    #[test]
+    fn keywords_are_found_in_any_case_and_within_words() {
+        for word in [
+            "pass",
+            "PassPhrase",
+            "xPWDx",
+            "Kennwort:",
+            "(pin)",
+            "Code!",
+            "\"KEY\"",
+            "ppassword",
+            "HESLO",
+            "Hasło",
+            "ПАРОЛЬ",
+            "密码是",
+        ] {
+            assert!(is_keyword(word.as_bytes()), "{word}");
+        }
+        for word in ["", "pas", "spin", "keys", "coded", "p", "...", "claves".split_at(3).0, "contrast", "łó"] {
+            assert!(!is_keyword(word.as_bytes()), "{word}");
+        }
     }
 
     #[test]
