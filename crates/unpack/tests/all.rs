@@ -14,6 +14,7 @@ mod layers;
 mod limits;
 mod openers;
 mod packed;
+mod pdf;
 mod prefixes;
 mod rows;
 mod seeds;

@@ -30,6 +30,7 @@ mod conclusion;
 mod data;
 mod extent;
 mod filter;
+mod key;
 mod known;
 mod layer;
 mod lexer;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::cipher::Cipher;
 use super::filter::{FILTERS_MAX, Filter};
-use super::layer::Parameters;
+use super::layer::{Entry, EntryReference, Parameters};
 use super::object::{Length, Object, Reference, Type};
 use super::security::{FileKey, Locked, Security};
 
@@ -44,6 +44,8 @@ struct Small {
     length: Option<u64>,
     filters: Vec<Filter>,
     parameters: Vec<Parameters>,
+    entry_references: Vec<EntryReference>,
+    is_identity: bool,
     alias: Option<u64>,
 }
 
@@ -80,8 +82,8 @@ impl Known {
         if self.small.len() == SMALL_MAX {
             self.is_full = true;
         } else {
-            let Object { filters, parameters, alias, .. } = object;
-            self.small.insert(number, Small { length, filters, parameters, alias });
+            let Object { filters, parameters, entry_references, is_identity, alias, .. } = object;
+            self.small.insert(number, Small { length, filters, parameters, entry_references, is_identity, alias });
         }
     }
 
@@ -119,15 +121,32 @@ impl Known {
 
     /// Their parameters, as far as they are known.
     pub fn parameters(&self, object: &Object) -> Vec<Parameters> {
-        let mut parameters = object.parameters.clone();
+        let mut parameters = self.direct(&object.parameters, &object.entry_references);
         for (element, small) in self.referred(&object.parameter_references) {
+            let direct = self.direct(&small.parameters, &small.entry_references);
             match element.map(|index| index.min(FILTERS_MAX)) {
-                None => parameters.clone_from(&small.parameters),
+                None => parameters = direct,
                 Some(index) => {
                     let length = parameters.len().max(index + 1);
                     parameters.resize(length, Parameters::default());
-                    parameters[index] = small.parameters.first().copied().unwrap_or_default();
+                    parameters[index] = direct.first().copied().unwrap_or_default();
                 }
+            }
+        }
+        parameters
+    }
+
+    /// Parameters of one object, with the entries that are references.
+    fn direct(&self, parameters: &[Parameters], references: &[EntryReference]) -> Vec<Parameters> {
+        let mut parameters = parameters.to_vec();
+        for reference in references {
+            let small = self.get(reference.number);
+            let value = match reference.entry {
+                Entry::Identity => small.map(|small| u64::from(small.is_identity)),
+                _ => small.and_then(|small| small.length),
+            };
+            if let Some(parameters) = parameters.get_mut(reference.index) {
+                parameters.set(reference.entry, value);
             }
         }
         parameters
@@ -162,11 +181,15 @@ impl Known {
             return true;
         }
         let filters = self.filters(object);
-        let matters = |reference: &&Reference| match reference.element {
+        let matters = |element: Option<usize>| match element {
             None => filters.iter().any(|filter| filter.has_parameters()),
             Some(index) => filters.get(index).is_some_and(|filter| filter.has_parameters()),
         };
-        object.parameter_references.iter().filter(matters).any(is_unknown)
+        let is_entry_unknown = |reference: &EntryReference| self.get(reference.number).is_none();
+        object.parameter_references.iter().filter(|reference| matters(reference.element)).any(|reference| {
+            let small = self.get(reference.number);
+            small.is_none_or(|small| small.entry_references.iter().any(is_entry_unknown))
+        }) || object.entry_references.iter().any(|entry| matters(Some(entry.index)) && is_entry_unknown(entry))
     }
 
     /// Whether small objects were left out. Otherwise one that is not known is none, which is `null` (ISO 32000-2, 7.3.10).

@@ -20,6 +20,43 @@ impl Default for Parameters {
     }
 }
 
+/// An entry of `DecodeParms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    Predictor,
+    Colors,
+    Bits,
+    Columns,
+    EarlyChange,
+    /// `Name`, of a crypt filter: 1 if it is `Identity`.
+    Identity,
+}
+
+impl Parameters {
+    /// Sets an entry; `None` is its default.
+    pub fn set(&mut self, entry: Entry, value: Option<u64>) {
+        let default = Parameters::default();
+        match entry {
+            Entry::Predictor => self.predictor = value.unwrap_or(default.predictor),
+            Entry::Colors => self.colors = value.unwrap_or(default.colors),
+            Entry::Bits => self.bits = value.unwrap_or(default.bits),
+            Entry::Columns => self.columns = value.unwrap_or(default.columns),
+            Entry::EarlyChange => self.early_change = value.is_none_or(|value| value != 0),
+            Entry::Identity => self.is_identity = value == Some(1),
+        }
+    }
+}
+
+/// An entry whose value is another object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EntryReference {
+    /// The filter's place in the array.
+    pub index: usize,
+    pub entry: Entry,
+    /// The number of the object.
+    pub number: u64,
+}
+
 /// One filter at work. As [`Decoder`], but told of the end.
 pub(super) trait Layer: Send {
     /// Takes a prefix of `input` and fills a prefix of `output`, which has room for 4 KiB. `last` marks the end of the

@@ -3,10 +3,11 @@
 //! Values are taken down as they pass; no object is held. Containers are followed [`DEPTH_MAX`] deep, which is deeper
 //! than anything that matters lies; what lies deeper is passed over.
 //!
-//! Bounds: 32 frames, [`FILTERS_MAX`] filters, one string of `name_bytes_max`, one of [`STRING_BYTES`].
+//! Bounds: 32 frames, [`FILTERS_MAX`] filters, [`ENTRIES_MAX`] references, one string of `name_bytes_max`, one of [`STRING_BYTES`].
 
 use super::filter::{FILTERS_MAX, Filter};
-use super::layer::Parameters;
+use super::key::Key;
+use super::layer::{Entry, EntryReference, Parameters};
 use super::security::Security;
 
 /// Containers within one another that are told apart.
@@ -18,80 +19,8 @@ pub(super) const STRING_BYTES: usize = 512;
 /// Streams that one file specification may name.
 const EMBEDDED_MAX: usize = 6;
 
-/// Keys that are understood: entries of dictionaries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    None,
-    Other,
-    Length,
-    /// `N`: how many objects an object stream has.
-    Count,
-    Filter,
-    Parameters,
-    Predictor,
-    Colors,
-    Bits,
-    Columns,
-    EarlyChange,
-    Type,
-    Subtype,
-    JavaScript,
-    /// `F`, `UF` and their kin: a file name, or in `EF` the stream.
-    File,
-    EmbeddedFile,
-    Encrypt,
-    Id,
-    Version,
-    Revision,
-    Permissions,
-    Owner,
-    User,
-    OwnerFile,
-    UserFile,
-    CryptFilters,
-    Method,
-    StreamFilter,
-    StringFilter,
-    EncryptMetadata,
-    Name,
-}
-
-impl Key {
-    fn of(word: &[u8]) -> Key {
-        match word {
-            b"Length" => Key::Length,
-            b"N" => Key::Count,
-            b"Filter" => Key::Filter,
-            b"DecodeParms" | b"DP" => Key::Parameters,
-            b"Predictor" => Key::Predictor,
-            b"Colors" => Key::Colors,
-            b"BitsPerComponent" => Key::Bits,
-            b"Columns" => Key::Columns,
-            b"EarlyChange" => Key::EarlyChange,
-            b"Type" => Key::Type,
-            b"Subtype" => Key::Subtype,
-            b"JS" => Key::JavaScript,
-            b"F" | b"UF" | b"DOS" | b"Mac" | b"Unix" => Key::File,
-            b"EF" => Key::EmbeddedFile,
-            b"Encrypt" => Key::Encrypt,
-            b"ID" => Key::Id,
-            b"V" => Key::Version,
-            b"R" => Key::Revision,
-            b"P" => Key::Permissions,
-            b"O" => Key::Owner,
-            b"U" => Key::User,
-            b"OE" => Key::OwnerFile,
-            b"UE" => Key::UserFile,
-            b"CF" => Key::CryptFilters,
-            b"CFM" => Key::Method,
-            b"StmF" => Key::StreamFilter,
-            b"StrF" => Key::StringFilter,
-            b"EncryptMetadata" => Key::EncryptMetadata,
-            b"Name" => Key::Name,
-            _ => Key::Other,
-        }
-    }
-}
+/// Entries of `DecodeParms` that may be references: all of all filters.
+const ENTRIES_MAX: usize = 6 * (FILTERS_MAX + 1);
 
 /// Kind of an object by its `Type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,6 +70,9 @@ pub(super) struct Object {
     /// Objects that hold filters, or their parameters.
     pub filter_references: Vec<Reference>,
     pub parameter_references: Vec<Reference>,
+    pub entry_references: Vec<EntryReference>,
+    /// Whether it is the name `Identity`.
+    pub is_identity: bool,
     /// The object that this one, a mere reference, stands for.
     pub alias: Option<u64>,
     /// How many objects there are in it, as an object stream.
@@ -279,13 +211,16 @@ impl Object {
                 self.security.handler(word);
                 self.filter(word);
             }
-            Key::None => self.filter(word),
+            Key::None => {
+                self.is_identity |= self.stack.is_empty() && word == b"Identity";
+                self.filter(word);
+            }
             Key::Type => self.set_type(word),
             Key::Subtype if word.contains(&b'/') => {
                 self.media_type = Some(String::from_utf8_lossy(word).to_ascii_lowercase().into());
             }
             Key::Name if self.dictionary_key() == Key::Parameters || self.in_parameters() => {
-                self.parameters().is_identity = word == b"Identity";
+                self.parameter(Entry::Identity, u64::from(word == b"Identity"));
             }
             Key::Method => self.security.method(word),
             Key::StreamFilter => self.security.streams = word.to_vec(),
@@ -340,16 +275,29 @@ impl Object {
         }
     }
 
-    /// The parameters that the innermost dictionary holds: those of the filter with its number in the array.
-    fn parameters(&mut self) -> &mut Parameters {
-        let index = match self.stack.as_slice() {
+    /// The place in the array of the filter whose parameters the innermost dictionary holds.
+    fn parameters_index(&self) -> usize {
+        match self.stack.as_slice() {
             [.., array, _] if !array.is_dictionary => array.index.min(FILTERS_MAX),
             _ => 0,
-        };
+        }
+    }
+
+    fn parameter(&mut self, entry: Entry, value: u64) {
+        let index = self.parameters_index();
         if self.parameters.len() <= index {
             self.parameters.resize(index + 1, Parameters::default());
         }
-        &mut self.parameters[index]
+        self.parameters[index].set(entry, Some(value));
+        self.entry_references.retain(|reference| (reference.index, reference.entry) != (index, entry));
+    }
+
+    fn parameter_reference(&mut self, entry: Entry, number: u64) {
+        // The number was taken for the value.
+        self.parameter(entry, 0);
+        if self.entry_references.len() < ENTRIES_MAX {
+            self.entry_references.push(EntryReference { index: self.parameters_index(), entry, number });
+        }
     }
 
     /// A whole number.
@@ -372,15 +320,14 @@ impl Object {
             }
             Key::Count if depth == 1 => self.count = value,
             Key::Length if self.dictionary_key() == Key::Encrypt => self.security.length = Some(value),
-            Key::Predictor if self.in_parameters() => self.parameters().predictor = value,
-            Key::Colors if self.in_parameters() => self.parameters().colors = value,
-            Key::Bits if self.in_parameters() => self.parameters().bits = value,
-            Key::Columns if self.in_parameters() => self.parameters().columns = value,
-            Key::EarlyChange if self.in_parameters() => self.parameters().early_change = value != 0,
             Key::Version => self.security.version = value,
             Key::Revision => self.security.revision = value,
             Key::Permissions => self.security.permissions = value as u32,
-            _ => {}
+            key => {
+                if let Some(entry) = key.entry().filter(|_| self.in_parameters()) {
+                    self.parameter(entry, value);
+                }
+            }
         }
     }
 
@@ -419,7 +366,12 @@ impl Object {
             Key::File if self.dictionary_key() == Key::EmbeddedFile && self.embedded.len() < EMBEDDED_MAX => {
                 self.embedded.push(number);
             }
-            _ => {}
+            key => {
+                let entry = if key == Key::Name { Some(Entry::Identity) } else { key.entry() };
+                if let Some(entry) = entry.filter(|_| self.in_parameters()) {
+                    self.parameter_reference(entry, number);
+                }
+            }
         }
     }
 
