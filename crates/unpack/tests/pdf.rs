@@ -57,3 +57,19 @@ fn parameters_of_filters_may_be_references_one_by_one() {
     .collect();
     assert!(missed.is_empty(), "{missed:#?}");
 }
+
+#[test]
+fn heads_of_objects_may_hold_comments() {
+    let data = flate(MEMBER);
+    let long = format!("4 0 %{}\nobj", "x".repeat(9_000));
+    let mut missed = Vec::new();
+    for head in ["4 0%x\nobj", "4 %x\n0 obj", "4%x\r0%5 0\n%\nobj", &long] {
+        for before in ["", "7 0 obj (", "7 0 obj ((((((\n", "7 0 obj <41 ", "7 0 obj <</Length 9000>>\nstream\n"] {
+            let text = format!("{before}{head} <</Filter/FlateDecode$)>\nendstream endobj\n");
+            if !reaches(&text, &data) {
+                missed.push((before, &head[..5]));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}

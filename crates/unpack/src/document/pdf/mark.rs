@@ -2,12 +2,28 @@
 
 use memchr::memmem;
 
-/// Looks for the head of an object, byte by byte.
+/// Looks for the head of an object, byte by byte. A comment within a head may be one, or not: both are tried.
 #[derive(Debug, Default)]
 pub(super) struct Mark {
+    plain: Lane,
+    /// Heads with a comment behind their number, and behind their generation: the last of each.
+    commented: [Option<Commented>; 2],
+}
+
+/// One reading of the bytes.
+#[derive(Debug, Default, Clone, Copy)]
+struct Lane {
     state: State,
     number: u64,
     generation: u64,
+}
+
+/// A head that has a comment.
+#[derive(Debug, Clone, Copy)]
+struct Commented {
+    lane: Lane,
+    /// Whether the comment has not ended.
+    is_open: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +63,50 @@ impl Marked {
 impl Mark {
     /// Reads a byte; with the last one of `obj` or `trailer` tells what it is.
     pub fn push(&mut self, byte: u8) -> Option<Marked> {
+        let mut marked = None;
+        if byte == b'%' {
+            self.comment();
+        } else if self.commented.iter().any(Option::is_some) {
+            marked = self.push_commented(byte);
+        }
+        self.plain.push(byte).or(marked)
+    }
+
+    /// A comment begins, perhaps.
+    fn comment(&mut self) {
+        let again = self.commented.map(|head| head.filter(|head| !head.is_open).map(|head| head.lane));
+        self.commented.iter_mut().for_each(|head| *head = head.take().filter(|head| head.is_open));
+        for lane in again.into_iter().flatten().chain([self.plain]) {
+            let place = match lane.state {
+                State::Number | State::NumberSpace => 0,
+                State::Generation | State::GenerationSpace => 1,
+                _ => continue,
+            };
+            self.commented[place] = Some(Commented { lane, is_open: true });
+        }
+    }
+
+    fn push_commented(&mut self, byte: u8) -> Option<Marked> {
+        let mut marked = None;
+        for place in &mut self.commented {
+            let Some(head) = place else { continue };
+            if !head.is_open {
+                marked = head.lane.push(byte).or(marked);
+            } else if matches!(byte, b'\r' | b'\n') {
+                head.is_open = false;
+                head.lane.push(byte);
+            }
+            if head.lane.state == State::Out {
+                *place = None;
+            }
+        }
+        marked
+    }
+}
+
+impl Lane {
+    /// Reads a byte; with the last one of `obj` or `trailer` tells what it is.
+    fn push(&mut self, byte: u8) -> Option<Marked> {
         let is_space = super::lexer::is_space(byte);
         let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
         self.state = match (self.state, digit) {
@@ -93,43 +153,111 @@ impl Mark {
 }
 
 /// Heads of objects in bytes that are not read as words.
+///
+/// They are looked for by their last word, and read forward from up to [`HEAD_BYTES_MAX`] in front of it: on from where
+/// the head before was read to, so that each byte is read once at most.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     /// The last bytes seen, up to [`HEAD_BYTES_MAX`].
     tail: Vec<u8>,
+    /// Bytes seen.
+    at: u64,
+    /// Reads up to `marked`.
+    mark: Mark,
+    marked: u64,
+    /// No head ends up to here but `found`.
+    searched: u64,
+    found: Option<(u64, Marked)>,
+    /// The object behind a trailer that was found.
+    next: Option<(u64, Marked)>,
 }
 
-/// Bytes of a head, its white space and zeros among them.
-const HEAD_BYTES_MAX: usize = 64;
+/// Bytes of a head, its white space, zeros and comments among them.
+const HEAD_BYTES_MAX: usize = 4_096;
+
+const OBJECT: &[u8] = b"obj";
 
 impl Heads {
     /// How many bytes of `data` there are up to the end of the first head, and what it is.
-    pub fn find(&self, data: &[u8]) -> Option<(usize, Marked)> {
-        let first = |word: &[u8]| {
-            let seam = [&self.tail, &data[..data.len().min(word.len() - 1)]].concat();
-            let in_seam =
-                memmem::find_iter(&seam, word).filter_map(|at| (at + word.len()).checked_sub(self.tail.len()));
-            let in_seam: Vec<usize> = in_seam.filter(|&end| end > 0).collect();
-            let mut ends = in_seam.into_iter().chain(memmem::find_iter(data, word).map(|at| at + word.len()));
-            ends.find_map(|end| Some((end, self.head(data, end)?)))
-        };
-        let (object, trailer) = (first(b"obj"), first(TRAILER));
-        object.into_iter().chain(trailer).min_by_key(|(end, _)| *end)
+    pub fn find(&mut self, data: &[u8]) -> Option<(usize, Marked)> {
+        if self.found.is_none_or(|(end, _)| end <= self.at) {
+            self.found = self.search(data);
+            self.searched = self.found.map_or(self.at + data.len() as u64, |(end, _)| end);
+        }
+        let (end, marked) = self.found?;
+        let end = (end - self.at) as usize;
+        (end <= data.len()).then_some((end, marked))
+    }
+
+    fn search(&mut self, data: &[u8]) -> Option<(u64, Marked)> {
+        let from = (self.searched.saturating_sub(self.at) as usize).min(data.len());
+        let mut from_object = from;
+        let mut object = self.next.take().filter(|(end, _)| *end > self.at);
+        while object.is_none()
+            && let Some(end) = self.word(OBJECT, data, from_object)
+        {
+            object = self.head(data, end).map(|marked| (self.at + end as u64, marked));
+            from_object = end;
+        }
+        let before = object.map_or(data.len(), |(end, _)| (end - self.at) as usize);
+        let Some(end) = self.word(TRAILER, &data[..before], from.min(before)) else { return object };
+        self.next = object;
+        Some((self.at + end as u64, Marked::Trailer))
+    }
+
+    /// Where the first `word` ends that ends behind `from`.
+    fn word(&self, word: &[u8], data: &[u8], from: usize) -> Option<usize> {
+        let seam_bytes = word.len() - 1;
+        if from < seam_bytes {
+            let before = &self.tail[self.tail.len().saturating_sub(seam_bytes)..];
+            let seam = [before, &data[..data.len().min(seam_bytes)]].concat();
+            let ends = memmem::find_iter(&seam, word).filter_map(|at| (at + word.len()).checked_sub(before.len()));
+            if let Some(end) = { ends }.find(|&end| end > from) {
+                return Some(end);
+            }
+        }
+        let start = from.saturating_sub(seam_bytes);
+        memmem::find(&data[start..], word).map(|at| start + at + word.len())
     }
 
     /// So much of the data was used.
     pub fn advance(&mut self, data: &[u8]) {
+        self.at += data.len() as u64;
         self.tail.extend_from_slice(&data[data.len().saturating_sub(HEAD_BYTES_MAX)..]);
-        self.tail.drain(..self.tail.len().saturating_sub(HEAD_BYTES_MAX));
+        // Moved seldom: the vector is twice as long as what it holds for.
+        if self.tail.len() > 2 * HEAD_BYTES_MAX {
+            self.tail.drain(..self.tail.len() - HEAD_BYTES_MAX);
+        }
     }
 
     /// The head that ends with the first `end` bytes of the data.
-    fn head(&self, data: &[u8], end: usize) -> Option<Marked> {
+    fn head(&mut self, data: &[u8], end: usize) -> Option<Marked> {
         let start = end.saturating_sub(HEAD_BYTES_MAX);
         let before = self.tail.len().saturating_sub(HEAD_BYTES_MAX - (end - start));
-        let (mut mark, mut marked) = (Mark::default(), None);
-        self.tail[before..].iter().chain(&data[start..end]).for_each(|&byte| marked = mark.push(byte));
-        marked
+        let (tail, data) = (&self.tail[before..], &data[start..end]);
+        let mut last = tail.iter().chain(data).rev().skip(OBJECT.len());
+        let last = *last.next()?;
+        if !last.is_ascii_digit() && !super::lexer::is_space(last) {
+            return None;
+        }
+        let stop = self.at + end as u64;
+        let begin = stop - (tail.len() + data.len()) as u64;
+        if !(begin..stop).contains(&self.marked) {
+            (self.mark, self.marked) = (Mark::default(), begin);
+        }
+        let read = (self.marked - begin) as usize;
+        let rest = [tail.get(read..).unwrap_or_default(), &data[read.saturating_sub(tail.len())..]];
+        let mut marked = None;
+        rest.into_iter().flatten().for_each(|&byte| marked = self.mark.push(byte));
+        self.marked = stop;
+        // A comment that fills the window is one for all that is known.
+        let is_long = || {
+            let mut line =
+                tail.iter().chain(data).rev().skip(OBJECT.len()).skip_while(|byte| super::lexer::is_space(**byte));
+            matches!(last, b'\r' | b'\n') && !line.any(|byte| matches!(byte, b'\r' | b'\n'))
+        };
+        let is_full = tail.len() + data.len() == HEAD_BYTES_MAX;
+        marked.or_else(|| (is_full && is_long()).then_some(Marked::Object((0, 0))))
     }
 }
 
@@ -145,7 +273,7 @@ mod tests {
 
     #[test]
     fn heads_in_data_are_found_however_they_are_cut() {
-        let data = b"\x00endobj 7 0 obj 00000012\r\n 3   obj obj trailer";
+        let data = b"\x00endobj 7 0 obj 00000012\r\n 3   obj obj trailer 4 0%x\n%obj\nobj 5%\r0%8 0 obj";
         for piece in 1..data.len() {
             let (mut heads, mut at, mut found) = (Heads::default(), 0, Vec::new());
             while at < data.len() {
@@ -157,7 +285,7 @@ mod tests {
                 found.extend(head.map(|(_, marked)| (marked, at as u64)));
             }
             assert_eq!(found, marks(data), "{piece}");
-            assert_eq!(found.len(), 3);
+            assert_eq!(found.len(), 5);
         }
     }
 
@@ -166,6 +294,37 @@ mod tests {
         let object = |number, generation| Marked::Object((number, generation));
         assert_eq!(marks(b"9 12 0 obj 3\n 1\r\nobj"), [(object(12, 0), 10), (object(3, 1), 20)]);
         assert_eq!(marks(b"endobj 0 object obj 1 objx 5 obj 2 0 ob"), []);
+    }
+
+    #[test]
+    fn comments_within_heads_are_passed_over() {
+        let object = |number, generation| Marked::Object((number, generation));
+        let found = |text: &[u8]| marks(text).into_iter().map(|(marked, _)| marked).collect::<Vec<_>>();
+        for text in
+            [&b"4 0%x\nobj"[..], b"4 %x\n0 obj", b"4%\r0%\nobj", b"4 %a\n%z\n 0 %b \r%c x\r obj", b"1 4%a\n0%b\nobj"]
+        {
+            assert_eq!(found(text), [object(4, 0)], "{}", text.escape_ascii());
+        }
+        assert_eq!(found(b"4 %5 0 obj"), [object(5, 0)]);
+        assert_eq!(found(b"4 %5 0\nobj"), [object(5, 0)]);
+        assert_eq!(found(b"4 %x\nobj 4 0 %obj\n"), []);
+    }
+
+    #[test]
+    fn a_comment_of_any_length_within_a_head_in_data_is_passed_over() {
+        for length in [60, 3_000, 5_000, 100_000] {
+            let data = [b"4 0 %", &vec![b'x'; length][..], b"\nobj x 5 0\nobj\n"].concat();
+            let (mut heads, mut found, mut at) = (Heads::default(), Vec::new(), 0);
+            while at < data.len() {
+                let rest = &data[at..data.len().min(at + 1_000)];
+                let head = heads.find(rest);
+                let count = head.map_or(rest.len(), |(end, _)| end);
+                heads.advance(&rest[..count]);
+                at += count;
+                found.extend(head.map(|_| at));
+            }
+            assert_eq!(found, [length + 9, length + 19], "{length}");
+        }
     }
 
     #[test]
