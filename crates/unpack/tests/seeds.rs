@@ -87,6 +87,41 @@ fn a_member_of_a_zip_has_its_local_name_beside_the_unicode_one() {
     assert_eq!(names, ["ok.pdf", "evil.exe"]);
 }
 
+/// A reader without pax shows the name in the header. The beginning of a long name there is no other name.
+#[test]
+fn a_member_of_a_tar_has_the_name_in_its_header_beside_the_one_of_pax() {
+    let block = |kind: u8, name: &[u8], content: &[u8]| {
+        let mut block = vec![0; 512];
+        block[..name.len()].copy_from_slice(name);
+        block[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+        block[156] = kind;
+        block[148..156].fill(b' ');
+        block[257..265].copy_from_slice(b"ustar\x0000");
+        let sum: u32 = block.iter().map(|&byte| u32::from(byte)).sum();
+        block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        block.extend_from_slice(content);
+        block.resize(block.len().next_multiple_of(512), 0);
+        block
+    };
+    let long = "d/".repeat(60) + "a.txt";
+    for (shown, header, other) in
+        [("ok.pdf", "evil.exe", &["evil.exe"][..]), (&long, &long[..100], &[]), ("a", "a", &[])]
+    {
+        let record = format!(" path={shown}\n");
+        let length =
+            (1..).find(|length: &usize| length.to_string().len() + record.len() == *length).expect("there is one");
+        let pax = format!("{length}{record}");
+        let tar =
+            [block(b'x', b"x", pax.as_bytes()), block(b'0', header.as_bytes(), b"content"), vec![0; 1024]].concat();
+        let root = Node::open(Object::default(), tar, 1);
+        let member = &root.children[0].object;
+        assert_eq!(
+            (member.name.as_deref(), member.other_names.iter().map(|name| &**name).collect::<Vec<_>>()),
+            (Some(shown), other.to_vec())
+        );
+    }
+}
+
 #[test]
 fn a_compressed_stream_behind_an_executable_is_read() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");

@@ -109,6 +109,8 @@ enum Then {
 #[derive(Default)]
 struct Entry {
     name: Option<Box<str>>,
+    /// Names that other readers show.
+    other_names: Box<[Box<str>]>,
     /// Bytes in the archive.
     size: u64,
     /// The content, if it is sparse.

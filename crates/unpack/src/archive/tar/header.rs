@@ -5,6 +5,9 @@
 /// The size of a block.
 pub(crate) const BLOCK: usize = 512;
 
+/// The most bytes of a name without its prefix.
+pub(super) const NAME_BYTES: usize = 100;
+
 /// The largest size that eleven octal digits can tell.
 pub(super) const OCTAL_SIZE_MAX: u64 = 0o777_7777_7777;
 

@@ -36,9 +36,18 @@ impl Tar {
             self.note_here(Class::Ambiguous, "Heuristics.Ambiguous.Tar.PaxSize");
         }
         let sparse = next.take_sparse();
-        let name = next.into_name().or_else(|| self.global.name().map(Into::into));
-        let name = name::utf8_lossy(name.as_deref().unwrap_or(&header.name));
-        let entry = Entry { name: Some(name), size, ..Entry::default() };
+        let mut names: Vec<_> = next.into_names().chain(self.global.name().map(Into::into)).collect();
+        // A reader that does not know pax shows the name of the header, which others fill with the beginning of a long one.
+        let is_beginning =
+            header.name.len() + 1 >= header::NAME_BYTES && names.iter().any(|name| name.starts_with(&header.name));
+        if !is_beginning {
+            names.push(header.name.clone());
+        }
+        let mut names: Vec<_> = names.iter().map(|name| name::utf8_lossy(name)).collect();
+        let name = names.remove(0);
+        names.retain(|other| *other != name && !other.is_empty());
+        names.dedup();
+        let entry = Entry { name: Some(name), other_names: names.into(), size, ..Entry::default() };
         self.state = match header.kind {
             b'1' if size == 0 => State::Opening { entry, block_is_content: false },
             b'1'..=b'6' if size == 0 => State::Block { link: None },
@@ -135,6 +144,7 @@ impl Tar {
         let object = Object {
             kind: if is_gap { Kind::Rest } else { Kind::Member },
             name: entry.name,
+            other_names: entry.other_names,
             size: packed.map(|_| size),
             entry: packed.map(|_| Box::new(stream::Entry { packed, size: Some(size), ..stream::Entry::default() })),
             raw_offset: entry.content.is_none().then_some(self.at - held as u64),

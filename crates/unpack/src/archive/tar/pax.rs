@@ -114,8 +114,9 @@ impl Pax {
         name.or(self.long_name.as_ref()).map(Vec::as_slice)
     }
 
-    pub fn into_name(self) -> Option<Vec<u8>> {
-        self.sparse_path.or(self.path).or(self.long_name)
+    /// All names of the member, the one that counts first.
+    pub fn into_names(self) -> impl Iterator<Item = Vec<u8>> {
+        self.sparse_path.into_iter().chain(self.path).chain(self.long_name)
     }
 
     pub const fn is_sparse(&self) -> bool {
