@@ -18,7 +18,7 @@ use crate::document::{
 };
 use crate::frame::archive::Archive;
 use crate::frame::compressed::Compressed;
-use crate::frame::doubt::{DISC_NAMES, Doubt, NO_NAMES, Names, PDF_NAMES, RAR_NAMES, ZIP_NAMES};
+use crate::frame::doubt::{ARC_NAMES, DISC_NAMES, Doubt, NO_NAMES, Names, PDF_NAMES, RAR_NAMES, ZIP_NAMES};
 use crate::frame::password::Passwords;
 use crate::frame::reader::Reading;
 use crate::program::{autoit, executable, installshield, nsis, packed, pyinstaller, sis};
@@ -325,7 +325,12 @@ pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Op
         doubt: row.doubt_in(claim).max(claim.doubt()),
         stage: (row.make)(limits, passwords),
     };
-    let typed = |file_type: FileType, due| row_of(file_type).map(|row| set(row, file_type.name(), due));
+    let typed = |file_type: FileType, due| {
+        let opener = row_of(file_type).map(|row| set(row, file_type.name(), due))?;
+        let is_chance =
+            file_type == Arc && !ARC_NAMES.include(claim.name, claim.media_type) && !arc::is_plausible(claim.head);
+        Some(if is_chance { Opener { doubt: Doubt::Always, ..opener } } else { opener })
+    };
     let named = |row: &Row| set(row, row.name, Due::Claim);
     if claim.content == Mail {
         return ROWS.iter().filter(|row| row.is_mail(claim)).map(named).collect();

@@ -94,3 +94,22 @@ fn only_the_magic_of_a_database_is_said_to_be_the_reason_of_a_reader() {
     let due: Vec<bool> = openers.iter().map(|opener| opener.due == Due::Magic).collect();
     assert!(due[0] && !due[1..].contains(&true), "{due:?}");
 }
+
+/// Random bytes that look like a header of ARC are read as one, and accuse nobody: Base64 in texts has many of them.
+#[test]
+fn a_header_of_arc_by_chance_accuses_nobody() {
+    let doubt = |file_name: &[u8], date: u16, name: Option<&str>| {
+        let mut head = [&[0x1a, 3][..], file_name].concat();
+        head.resize(60, 0);
+        head[19..21].copy_from_slice(&date.to_le_bytes());
+        head[25] = 1;
+        let claim = Claim { name, head: &head, ..Claim::of(unpack::recognise(&head)) };
+        let openers = unpack::open(&claim, &Limits::default(), &Passwords::default());
+        openers.iter().find(|opener| opener.name == "arc").map(|opener| opener.doubt)
+    };
+    const DATE: u16 = 10 << 9 | 7 << 5 | 21;
+    assert_eq!(doubt(b"A.TXT", DATE, None), Some(unpack::Doubt::None));
+    assert_eq!(doubt(b"A.TXT", 0, None), Some(unpack::Doubt::Always));
+    assert_eq!(doubt(b"\xb7\x9dq", DATE, None), Some(unpack::Doubt::Always));
+    assert_eq!(doubt(b"\xb7\x9dq", DATE, Some("old.ARC")), Some(unpack::Doubt::None));
+}

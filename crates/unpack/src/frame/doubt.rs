@@ -42,6 +42,8 @@ pub(crate) const ZIP_NAMES: Names = Names {
     media_types: &["zip", "openxmlformats", "opendocument", "java-archive", "android.package", "macroenabled"],
 };
 
+pub(crate) const ARC_NAMES: Names = Names { endings: &["arc", "ark"], media_types: &["arc"] };
+
 pub(crate) const RAR_NAMES: Names = Names { endings: &["rar", "cbr", "arj", "r00"], media_types: &["rar", "arj"] };
 
 pub(crate) const DISC_NAMES: Names =
