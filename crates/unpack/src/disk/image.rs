@@ -11,7 +11,7 @@
 //!
 //! Bounds: the image, up to `spool_bytes_max` (a quarter if the image is a disc, too); `directory_entries_max` entries
 //! of a name; [`PARTITIONS_MAX`] partitions; one cluster of a directory. Content beyond them has a finding, and so has
-//! a volume of NTFS, whose files are only scanned as parts of the image.
+//! a volume of NTFS, or of a file system of Linux, whose files are only scanned as parts of the image.
 //!
 //! Sources: Microsoft's descriptions of FAT (1.03), exFAT, VHD (1.0) and VHDX (MS-VHDX), UEFI 2.10 section 5.
 
@@ -27,6 +27,7 @@ use crate::frame::codec::{Fault, le32, le64};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use crate::recognise::unopened;
 use fat::Volume;
 use mapped::{Mapped, Next};
 use sectors::Image;
@@ -35,7 +36,7 @@ use sectors::Image;
 pub(crate) const FORMAT: Format = Format {
     name: "disk images",
     methods: "raw, VHD (fixed, dynamic), VHDX; qcow2 (zlib, zstd), VMDK in one file (sparse, stream-optimized) and VDI, as one disk; MBR and GPT; FAT12, FAT16, FAT32, exFAT",
-    not_read: "NTFS, differencing images, encrypted qcow2, disks in several files",
+    not_read: "NTFS, file systems of Linux, differencing images, encrypted qcow2, disks in several files",
     reads: Reads::Spool("the image, up to `spool_bytes_max`"),
     memory: "a name and 40 bytes for each of `directory_entries_max` entries; a cluster of 2 MiB, packed and unpacked",
     decoder: "own; zlib-rs, ruzstd",
@@ -73,7 +74,27 @@ fn has_partitions(sector: &[u8]) -> bool {
         let is_known = matches!(
             entry[4],
             0x01 | 0x04
-                ..=0x07 | 0x0b | 0x0c | 0x0e | 0x0f | 0x11 | 0x14 | 0x16 | 0x17 | 0x1b | 0x1c | 0x1e | 0xee | 0xef
+                ..=0x07
+                    | 0x0b
+                    | 0x0c
+                    | 0x0e
+                    | 0x0f
+                    | 0x11
+                    | 0x14
+                    | 0x16
+                    | 0x17
+                    | 0x1b
+                    | 0x1c
+                    | 0x1e
+                    | 0x27
+                    | 0x82
+                    | 0x83
+                    | 0x8e
+                    | 0xa5
+                    | 0xaf
+                    | 0xee
+                    | 0xef
+                    | 0xfd
         );
         is_known && le32(entry, 8) > 0 && le32(entry, 12) > 0
     };
@@ -302,7 +323,11 @@ impl Plan {
         let start = sector.saturating_mul(SECTOR as u64);
         let boot = disk.read(start, SECTOR);
         self.volume = Volume::find(&boot, start, name_bytes_max);
-        if self.volume.is_none() && boot.get(3..11) == Some(b"NTFS    ") {
+        let is_other = || {
+            let read = |at: u64, count| disk.read(start.saturating_add(at), count);
+            boot.get(3..11) == Some(b"NTFS    ") || unopened::is_volume(read)
+        };
+        if self.volume.is_none() && is_other() {
             self.fault(SYSTEM, outbox);
         }
         false

@@ -36,7 +36,7 @@ const SALTED_BYTES: usize = 16;
 /// The reader of such files.
 pub(crate) fn reader() -> ByHead {
     let (class, name) = (Class::Encrypted, "Heuristics.Encrypted.File");
-    ByHead::new(Mark { head_bytes: HEAD_BYTES, is_in: is_sealed, class, name })
+    ByHead::new(Mark { head_bytes: HEAD_BYTES, is_in: is_sealed, late: &[], class, name })
 }
 
 fn is_sealed(head: &[u8]) -> bool {

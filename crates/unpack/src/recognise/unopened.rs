@@ -1,6 +1,7 @@
 //! Known formats without a reader: a finding reports that their content was not inspected.
 //!
-//! Images of Windows made to be piped, old squashfs, EROFS, UBI, UBIFS, romfs and ext2 to ext4; disks of QEMU's
+//! Images of Windows made to be piped, old squashfs, EROFS, UBI, UBIFS, romfs, ext2 to ext4, btrfs, XFS, JFS, ReiserFS, F2FS,
+//! bcachefs and APFS; volumes of LVM; disks of QEMU's
 //! first version and QED, of Parallels, and of VMware in several files; archives of Electron; lrzip, zpaq, bzip3; packs and
 //! bundles of git. A file is recognised by its beginning, which does not depend on its content. A
 //! format that gets a reader loses its line here.
@@ -37,12 +38,32 @@ const CERTAIN: &[(usize, &[u8])] = &[
     (0, b"WithoutFreeSpace"),
     (0, b"WithouFreSpacExt"),
     (1024, b"\xe2\xe1\xf5\xe0"),
+    (1024, b"\x10\x20\xf5\xf2"),
+    (0, b"XFSB\0\0"),
+    (32, b"NXSB"),
+    (512, b"LABELONE"),
+];
+
+/// Superblocks that stand further behind.
+const LATE: &[(u64, &[u8])] = &[
+    (4_120, b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
+    (32_768, b"JFS1"),
+    (65_536, b"ReIsEr4"),
+    (65_588, b"ReIsErFs"),
+    (65_588, b"ReIsEr2Fs"),
+    (65_588, b"ReIsEr3Fs"),
+    (65_600, b"_BHRfS_M"),
 ];
 
 /// The reader of such files.
 pub(crate) fn reader() -> ByHead {
     let (class, name) = (Class::Limit, "Heuristics.Limits.Exceeded.Unopened");
-    ByHead::new(Mark { head_bytes: HEAD_BYTES, is_in: is_unopened, class, name })
+    ByHead::new(Mark { head_bytes: HEAD_BYTES, is_in: is_unopened, late: LATE, class, name })
+}
+
+/// Whether such a file system stands in these bytes of a disk: `read` gives so many of them from a place on.
+pub(crate) fn is_volume(read: impl Fn(u64, usize) -> Vec<u8>) -> bool {
+    is_unopened(&read(0, HEAD_BYTES)) || LATE.iter().any(|(place, mark)| read(*place, mark.len()) == *mark)
 }
 
 fn is_unopened(head: &[u8]) -> bool {
@@ -87,6 +108,10 @@ mod tests {
     fn formats_without_a_reader_are_told() {
         for (offset, magic) in CERTAIN {
             assert!(is_told(&at(*offset, magic)), "{}", magic.escape_ascii());
+        }
+        for (offset, magic) in LATE {
+            assert!(is_told(&at(*offset as usize, magic)), "{}", magic.escape_ascii());
+            assert!(!is_told(&at(*offset as usize + 1, magic)), "{}", magic.escape_ascii());
         }
         let mut ext = vec![0; 1024 + 80];
         for (place, value) in [(0, 16u32), (4, 64), (20, 1), (32, 8192), (40, 16), (56, 0x1_ef53), (76, 1)] {
