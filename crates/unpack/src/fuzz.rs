@@ -43,7 +43,6 @@ pub use crate::document::chm::fuzz_chm;
 pub use crate::document::lnk::fuzz_lnk;
 pub use crate::document::openpgp::fuzz_openpgp;
 pub use crate::document::relationships::fuzz_relationships;
-pub use crate::document::runs::fuzz_runs;
 pub use crate::document::shar::fuzz_shar;
 pub use crate::frame::cuts::blocks;
 pub use crate::program::autoit::fuzz_autoit;
@@ -55,7 +54,7 @@ pub use crate::program::pyinstaller::fuzz_pyinstaller;
 pub use crate::program::sis::fuzz_sis;
 pub use crate::stream::activemime::fuzz_activemime;
 pub use crate::stream::coded::fuzz_coded;
-pub use documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
+pub use documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_runs, fuzz_tnef};
 
 /// Fuzz body: looks for archives, and for executables.
 pub fn fuzz_stowaway(data: &[u8]) {

@@ -13,8 +13,8 @@ use crate::archive::{
 };
 use crate::disk::{cramfs, dmg, hfs, image, iso, jffs2, squashfs, wim};
 use crate::document::{
-    chm, cms, download, html, lnk, makeself, ole2, onenote, openpgp, pdf, relationships, rtf, runs, script, shar, tnef,
-    utf16,
+    chm, cms, download, html, lines, lnk, makeself, ole2, onenote, openpgp, pdf, relationships, rtf, runs, script,
+    shar, tnef, utf16,
 };
 use crate::frame::archive::Archive;
 use crate::frame::compressed::Compressed;
@@ -265,6 +265,7 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(IMAGES), "carried", |_, _| Box::new(Reading::new(carried::Carried::default()))),
     of(When::Whole(WEAK), "carried", |_, _| Box::new(Reading::new(carried::Carried::default()))),
     of(When::Beside(TEXTS), "carried", |_, _| Box::new(Reading::new(runs::Runs::new()))),
+    of(When::Beside(TEXTS), "lines", |_, _| Box::new(Reading::new(lines::Lines::new()))),
 ];
 
 const fn of(when: When, name: &'static str, make: fn(&Limits, &Passwords) -> Box<dyn Stage>) -> Row {

@@ -2,7 +2,7 @@
 //! assemble to files in the browser.
 //!
 //! A quoted string of [`RUN_MIN`] or more characters of the Base64 alphabet is emitted decoded, however a script uses
-//! it, except for digests in hexadecimal; strings joined by `+` or `&` are one, over line ends too, and so are those that
+//! it, except for digests in hexadecimal; strings joined by `+`, `&` or `.` are one, over line ends too, and so are those that
 //! statements append to one variable. In URIs `%` escapes
 //! and references to characters are decoded first. Escaped slashes and line ends, as JSON has them, are passed.
 //!
@@ -25,9 +25,10 @@ use append::{APPEND_BYTES, is_append, is_of_append, variable};
 pub(crate) const FORMAT: Format = Format {
     name: "HTML, SVG, XML, scripts",
     methods: "`data:` URIs (Base64, percent, with references to characters), Base64 strings of 64 characters and more, joined \
-              by `+` and `&` or as an array, reversed, of raw deflate, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
+              by `+`, `&` and `.` or as an array, reversed, of raw deflate, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
               elements (Word 2003 XML, Flat OPC, flat ODF, text areas), in lines (iCalendar, vCard, LDIF, blocks of PEM and OpenPGP), and Base32 there; \
-              arrays of bytes as numbers",
+              arrays of bytes as numbers (signed, hexadecimal, pairs of digits); files line by line between the same words \
+              (`echo ... >> FILE`), Intel HEX and S-records",
     not_read: "",
     reads: Reads::Stream,
     memory: "a string of 1 MiB that a script puts together",
@@ -255,7 +256,7 @@ impl Html {
 
     fn joint(&mut self, plus: bool, held: Vec<u8>, byte: u8, outbox: &mut Outbox) -> bool {
         self.state = match byte {
-            b'+' | b'&' if !plus => State::Joint { plus: true, held },
+            b'+' | b'&' | b'.' if !plus => State::Joint { plus: true, held },
             // A line of Visual Basic goes on.
             b'_' if plus => State::Joint { plus, held },
             b'"' | b'\'' | b'`' if plus && self.opened => State::Long { quote: byte },
@@ -428,6 +429,7 @@ mod tests {
         for (first, each, last) in [
             ("var b=\"", "\";\nb+=\"", "\";"),
             ("b = \"", "\"\r\nb = b & \"", "\"\r\n"),
+            ("$b = '", "' . '", "';"),
             ("let b = '';\nb += '", "'\n  b += '", "'\n"),
             ("$b = '", "';\n$b .= '", "';"),
             ("this.b = '", "'; this.b += '", "';"),

@@ -4,6 +4,7 @@ pub(crate) mod chm;
 pub(crate) mod cms;
 pub(crate) mod download;
 pub(crate) mod html;
+pub(crate) mod lines;
 pub(crate) mod lnk;
 pub(crate) mod makeself;
 pub(crate) mod ole2;

@@ -5,8 +5,8 @@
 //! of calendars and address cards, LDIF: none of their syntax is parsed. A run begins with a line, or the rest of one,
 //! of [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them after a colon if the next line is folded;
 //! it continues over line ends, and is decoded when it has [`RUN_MIN`] characters that look neither like words nor like
-//! a digest, or that look like Base32. Numbers from 0 to 255 between commas are emitted as bytes when there are
-//! [`NUMBERS_MIN`] of them.
+//! a digest, or that look like Base32. Numbers between commas and pairs of hexadecimal digits are
+//! emitted as bytes ([`numbers`]), and so is a run of hexadecimal digits.
 //!
 //! Blocks after a line of dashes, of OpenPGP and PEM, have lines of any length (`armour`).
 //!
@@ -18,14 +18,15 @@
 
 mod armour;
 mod base64;
+mod numbers;
 mod property;
 
-use stream::{Kind, Object, ReadAt};
+use stream::ReadAt;
 
-use crate::frame::cuts;
-use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 use armour::Armour;
 use base64::{Base64, Decided};
+use numbers::Numbers;
 use property::{is_read_elsewhere, name_before};
 
 /// Bytes that are looked at together, and held that long.
@@ -34,10 +35,10 @@ const PIECE_BYTES: usize = 512;
 const LINE_MIN: usize = 40;
 /// Characters that a run needs to be emitted.
 const RUN_MIN: usize = 64;
+/// Hexadecimal digits that are emitted if they make sense; more than a digest has.
+const HEX_MIN: usize = 132;
 /// Length from which on a run is emitted whatever it looks like.
 const RUN_SURE: usize = 1024;
-/// Numbers that are emitted as bytes.
-const NUMBERS_MIN: usize = 32;
 /// Last bytes read, so that the beginning of a folded line is at hand.
 const BACK_BYTES: usize = 256;
 
@@ -63,27 +64,12 @@ enum State {
     Armour(Armour),
 }
 
-/// A run of numbers.
-#[derive(Default)]
-struct Numbers {
-    bytes: Vec<u8>,
-    number: Option<u32>,
-    hex: bool,
-    /// Whether a number is complete, so that a comma comes next.
-    complete: bool,
-    opened: bool,
-    /// Whether the rest of a word is passed, which is no number.
-    skip: bool,
-    /// Letters and digits since the last other character.
-    word: usize,
-}
-
 /// Runs that a byte may belong to.
 const BASE64: u8 = 1;
 const NUMBER: u8 = 2;
 
 /// Whether a character is of the usual alphabet: rules of dashes and of underlines are no Base64.
-const fn is_base64(byte: u8) -> bool {
+pub(super) const fn is_base64(byte: u8) -> bool {
     text::base64::value(byte).is_some()
 }
 
@@ -96,7 +82,7 @@ const CLASSES: [u8; 256] = {
             classes[byte] |= BASE64;
         }
         if at.is_ascii_digit()
-            || matches!(at, b',' | b' ' | b'\n' | b'\r' | b'\t' | b'x' | b'X' | b'a'..=b'f' | b'A'..=b'F')
+            || matches!(at, b',' | b'-' | b'\\' | b' ' | b'\n' | b'\r' | b'\t' | b'x' | b'X' | b'a'..=b'f' | b'A'..=b'F')
         {
             classes[byte] |= NUMBER;
         }
@@ -116,6 +102,11 @@ fn stretch(bytes: &[u8], from: usize, class: u8, count: usize) -> Result<usize, 
     }
     let rest = bytes.get(from..).unwrap_or_default();
     Err(from + rest.iter().rposition(|&byte| CLASSES[usize::from(byte)] & class == 0).map_or(0, |other| other + 1))
+}
+
+/// The first stretch of `count` characters of Base64.
+pub(super) fn stretch_of_base64(bytes: &[u8], count: usize) -> Option<usize> {
+    stretch(bytes, 0, BASE64, count).ok()
 }
 
 impl Runs {
@@ -155,7 +146,7 @@ impl Runs {
                 State::Numbers(mut run) => {
                     let goes_on = loop {
                         let Some(&byte) = held.get(at) else { break true };
-                        if CLASSES[usize::from(byte)] & NUMBER == 0 || run.word == LINE_MIN {
+                        if CLASSES[usize::from(byte)] & NUMBER == 0 || run.word == LINE_MIN || run.is_rule(byte) {
                             break false;
                         }
                         run.byte(byte, outbox);
@@ -166,8 +157,8 @@ impl Runs {
                         break;
                     }
                     run.end(outbox);
-                    // The last word may begin something else.
-                    at -= run.word;
+                    // The last word may begin something else, and so may a dash.
+                    at -= run.unread();
                 }
                 State::Armour(mut armour) => {
                     let (taken, goes_on) = armour.read(&held[at..], outbox);
@@ -208,7 +199,7 @@ fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), u
         (base64, Ok(at)) if base64.is_ok_and(|base64| base64 > at) || base64.is_err() => {
             // Within a number it is read from its end on.
             let skip = at > 0 && held[at - 1].is_ascii_alphanumeric();
-            Ok((State::Numbers(Numbers { skip, ..Numbers::default() }), at))
+            Ok((State::Numbers(Numbers::new(skip)), at))
         }
         (Ok(at), _) => {
             let mut run = Base64::default();
@@ -254,63 +245,6 @@ fn beginning(before: &[u8]) -> Option<&[u8]> {
     (front.trim_ascii_end().last() == Some(&b':')).then_some(begins)
 }
 
-impl Numbers {
-    /// Reads a byte of the class. Text other than numbers between commas restarts the search, without a second look at
-    /// it.
-    fn byte(&mut self, byte: u8, outbox: &mut Outbox) {
-        let in_word = byte.is_ascii_alphanumeric();
-        self.word = if in_word { self.word + 1 } else { 0 };
-        self.skip &= in_word;
-        match byte {
-            _ if self.skip => {}
-            b',' => {
-                let number = self.number.take();
-                (self.hex, self.complete) = (false, false);
-                if let Some(number) = number {
-                    self.take(number as u8, outbox);
-                }
-            }
-            _ if !in_word => self.complete = self.number.is_some(),
-            b'x' | b'X' if self.number == Some(0) && !self.hex && !self.complete => self.hex = true,
-            _ => {
-                let base = if self.hex { 16 } else { 10 };
-                let digit = char::from(byte).to_digit(base).filter(|_| !self.complete);
-                let number = digit.map(|digit| self.number.unwrap_or(0) * base + digit);
-                match number.filter(|&number| number <= 255) {
-                    Some(number) => self.number = Some(number),
-                    None => {
-                        self.number = None;
-                        self.end(outbox);
-                        *self = Numbers { skip: true, word: self.word, ..Numbers::default() };
-                    }
-                }
-            }
-        }
-    }
-
-    fn take(&mut self, byte: u8, outbox: &mut Outbox) {
-        if self.opened {
-            return outbox.content(&[byte]);
-        }
-        self.bytes.push(byte);
-        if self.bytes.len() == NUMBERS_MIN {
-            self.opened = true;
-            outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
-            outbox.content(&std::mem::take(&mut self.bytes));
-        }
-    }
-
-    fn end(&mut self, outbox: &mut Outbox) {
-        if !self.opened {
-            return;
-        }
-        if let Some(number) = self.number.take().filter(|&number| number <= 255) {
-            outbox.content(&[number as u8]);
-        }
-        outbox.close();
-    }
-}
-
 const _: () = assert!(CONTENT_BYTES >= 4096, "a piece of input makes fewer bytes than it has");
 
 impl Reader for Runs {
@@ -334,17 +268,10 @@ impl Reader for Runs {
     }
 }
 
-/// Fuzz body: looks for runs.
-pub fn fuzz_runs(data: &[u8]) {
-    cuts::compare(data, |_| Box::new(Reading::new(Runs::new())));
-    cuts::compare(data, |_| Box::new(Reading::new(crate::document::script::Script::new())));
-    cuts::compare(data, |_| Box::new(Reading::new(crate::document::utf16::Utf16::default())));
-    cuts::compare(data, |_| Box::new(Reading::new(crate::document::download::Download::new())));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::reader::Reading;
     use stream::law::{self, Told};
 
     fn found(text: &str) -> Vec<Vec<u8>> {
@@ -459,6 +386,48 @@ mod tests {
         let hex: Vec<_> = CONTENT.iter().map(|byte| format!("0x{byte:02X}")).collect();
         assert_eq!(found(&format!("var b = new Uint8Array([{}]);", decimal.join(","))), [CONTENT]);
         assert_eq!(found(&format!("[Byte[]] $b = {}\r\n$c = 1", hex.join(", "))), [CONTENT]);
+        let content: Vec<u8> =
+            [&b"MZ\x90\0\x03\0\0\0\x04\0\0\0\xff\xff\0\0\xb8\0\0"[..], &[0x80, 0xf1].repeat(30)].concat();
+        let signed: Vec<_> = content.iter().map(|&byte| (byte as i8).to_string()).collect();
+        assert_eq!(found(&format!("byte[] b={{{}}};", signed.join(","))), [&content[..]]);
+        assert_eq!(found(&format!("byte[] b = {{ {} }};\n--\n", signed.join(", "))), [&content[..]]);
+    }
+
+    #[test]
+    fn pairs_of_hexadecimal_digits_are_bytes() {
+        let pairs: Vec<_> = CONTENT.iter().map(|byte| format!("{byte:02x}")).collect();
+        let lines: Vec<_> = pairs.chunks(20).map(|line| line.join(",")).collect();
+        assert_eq!(found(&format!("[HKCU\\x]\r\n\"a\"=hex:{}\r\n", lines.join(",\\\r\n  "))), [CONTENT]);
+        assert_eq!(found(&format!("from(\"{}\".split(' '))", pairs.join(" "))), [CONTENT]);
+        let digest = (0..=255).map(|byte: u8| format!("{:02x} ", byte.wrapping_mul(167))).collect::<String>();
+        assert_eq!(found(&format!("{digest}\n")), [b""; 0]);
+    }
+
+    #[test]
+    fn hexadecimal_digits_outside_of_quotes_are_bytes() {
+        let digits: String = CONTENT.iter().map(|byte| format!("{byte:02x}")).collect();
+        for text in [
+            format!("VALUES(0x{digits});"),
+            format!("VALUES('\\x{}');", digits.to_uppercase()),
+            format!("<b type=\"hexBinary\">{digits}</b>"),
+            format!(
+                "<b>\n  {}\n</b>",
+                digits.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join("\n  ")
+            ),
+        ] {
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+        let long: Vec<u8> = (0..900u32).map(|at| (at * at >> 3) as u8).collect();
+        let digits: String = long.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found(&format!("0x{digits};")), [long]);
+    }
+
+    #[test]
+    fn blocks_behind_rules_and_numbers_are_found() {
+        for rule in ["-".repeat(60), "1, 2, 3, ".repeat(9), format!("{}7", "- ".repeat(50))] {
+            let text = format!("{rule}\n-----BEGIN X-----\n{}", encoded(20, "\n"));
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::document::html::base64_value;
 use crate::frame::reader::{Ended, Outbox, Reader};
 use crate::recognise::head::recognise;
 use layer::Layer;
+pub(super) use layer::makes_sense;
 
 /// The longest string that is held.
 const STRING_BYTES_MAX: usize = 1 << 20;
@@ -32,6 +33,8 @@ const LINE_MIN: usize = 40;
 const ESCAPED_MIN: usize = 64;
 /// Characters that are neither Base64 nor escaped, after which a string with fewer escapes is not held.
 const OTHERS_FREE: usize = 16;
+/// Characters of a string that says how another is read.
+const TEMPLATE_BYTES: usize = 8;
 /// Characters after a string that show its use.
 const TAIL_BYTES: usize = 40;
 
@@ -92,6 +95,11 @@ impl Value {
     fn is_telling(&self) -> bool {
         let is_escaped = self.escapes * 2 >= self.bytes.len() && self.bytes.len() >= ESCAPED_MIN;
         is_escaped || self.bytes.len() >= HEX_MIN && self.bytes.iter().all(u8::is_ascii_hexdigit)
+    }
+
+    /// Whether it says how the next string is read, as `pack("H*", ...)` does, and is no part of it.
+    fn is_template(&self) -> bool {
+        self.pieces == 1 && self.others > 0 && self.bytes.len() < TEMPLATE_BYTES
     }
 
     /// Whether it cannot become anything that is emitted.
@@ -293,9 +301,9 @@ impl Script {
         }
         let joint: Vec<u8> = tail.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let is_quote = matches!(byte, b'"' | b'\'' | b'`');
-        if is_quote && !matches!(joint.first(), Some(b'.' | b']' | b')')) {
-            let joins = matches!(&joint[..], b"+" | b"&" | b"&_" | b"_&");
-            let lists = joint == b"," && self.value.array && !self.value.is_telling();
+        if is_quote && (joint == b"." || !matches!(joint.first(), Some(b'.' | b']' | b')'))) {
+            let joins = matches!(&joint[..], b"+" | b"&" | b"&_" | b"_&" | b".");
+            let lists = joint == b"," && self.value.array && !self.value.is_telling() && !self.value.is_template();
             if joins || lists {
                 self.value.listed = lists && (self.value.listed || self.value.pieces == 1);
                 self.value.pieces += 1;
@@ -306,6 +314,7 @@ impl Script {
         }
         let goes_on = match joint.first() {
             Some(b']' | b')') if joint.len() == 1 => byte.is_ascii_whitespace() || byte == b'.',
+            Some(b'.') if joint.len() == 1 && byte.is_ascii_whitespace() => true,
             Some(b'.' | b']' | b')') => is_method(&joint, byte),
             None => byte.is_ascii_whitespace() || matches!(byte, b'+' | b'&' | b'_' | b',' | b'.' | b']' | b')'),
             Some(_) => byte.is_ascii_whitespace() || joint == b"&" && byte == b'_',

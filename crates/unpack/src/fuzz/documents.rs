@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets of documents.
 
-use crate::document::{cms, html, ole2, onenote, pdf, rtf, tnef};
+use crate::document::{cms, download, html, lines, ole2, onenote, pdf, rtf, runs, script, tnef, utf16};
 use crate::frame::cuts::{compare, passwords};
 use crate::frame::reader::Reading;
 
@@ -39,4 +39,13 @@ pub fn fuzz_cms(data: &[u8]) {
 /// Fuzz body: reads text with encoded content.
 pub fn fuzz_html(data: &[u8]) {
     compare(data, |_| Box::new(Reading::new(html::Html::new())));
+}
+
+/// Fuzz body: looks for runs in text, strings of scripts and files in lines.
+pub fn fuzz_runs(data: &[u8]) {
+    compare(data, |_| Box::new(Reading::new(runs::Runs::new())));
+    compare(data, |_| Box::new(Reading::new(lines::Lines::new())));
+    compare(data, |_| Box::new(Reading::new(script::Script::new())));
+    compare(data, |_| Box::new(Reading::new(utf16::Utf16::default())));
+    compare(data, |_| Box::new(Reading::new(download::Download::new())));
 }

@@ -1,12 +1,13 @@
-//! A run of Base64, or of Base32, over the lines that it has.
+//! A run of Base64, of Base32 or of hexadecimal digits, over the lines that it has.
 //!
 //! What it is shows in its characters: it is held until they look like no word and no digest, or until there are many.
 //! Bounds: [`RUN_SURE`] characters, a line of [`LINE_MIN`].
 
 use stream::{FileType, Kind, Object};
 
-use super::{LINE_MIN, RUN_MIN, RUN_SURE, RUNS_FREE, is_base64};
+use super::{HEX_MIN, LINE_MIN, RUN_MIN, RUN_SURE, RUNS_FREE, is_base64};
 use crate::document::html::base64_value;
+use crate::document::script::makes_sense;
 use crate::frame::reader::Outbox;
 use crate::recognise::head::recognise;
 
@@ -32,10 +33,49 @@ pub(super) struct Base64 {
     pub name: Option<Box<str>>,
     pub decided: Decided,
     looks: Looks,
-    /// Whether it is Base32.
-    is_base32: bool,
+    /// What its characters are.
+    alphabet: Alphabet,
     bits: u32,
     bit_count: u32,
+}
+
+#[derive(Default, Clone, Copy)]
+enum Alphabet {
+    #[default]
+    Base64,
+    Base32,
+    Hex,
+}
+
+impl Alphabet {
+    const fn width(self) -> u32 {
+        match self {
+            Alphabet::Base64 => 6,
+            Alphabet::Base32 => 5,
+            Alphabet::Hex => 4,
+        }
+    }
+
+    fn value(self, byte: u8) -> Option<u8> {
+        match self {
+            Alphabet::Base64 => base64_value(byte),
+            Alphabet::Base32 => base32_value(byte),
+            Alphabet::Hex => char::from(byte).to_digit(16).map(|digit| digit as u8),
+        }
+    }
+
+    fn decode(self, run: &[u8]) -> Vec<u8> {
+        let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::with_capacity(run.len()));
+        for value in run.iter().filter_map(|&byte| self.value(byte)) {
+            bits = bits << self.width() | u32::from(value);
+            count += self.width();
+            if count >= 8 {
+                count -= 8;
+                bytes.push((bits >> count) as u8);
+            }
+        }
+        bytes
+    }
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +155,7 @@ impl Base64 {
             Decided::Told => self.decode(byte, outbox),
             Decided::Open => {
                 self.held.push(byte);
-                self.looks.note(byte);
+                self.looks.note(byte, self.held.len());
                 if self.held.len() >= RUN_MIN && (self.held.len() >= RUN_SURE || self.looks.are_telling()) {
                     self.decide(runs, outbox);
                 }
@@ -125,13 +165,16 @@ impl Base64 {
 
     fn decide(&mut self, runs: &mut u32, outbox: &mut Outbox) {
         *runs += 1;
-        let held = std::mem::take(&mut self.held);
-        if *runs > RUNS_FREE && !is_known(&held) {
+        let mut held = std::mem::take(&mut self.held);
+        self.alphabet = self.looks.alphabet();
+        if matches!(self.alphabet, Alphabet::Hex) {
+            held.drain(..prefix(&held).len());
+        }
+        if *runs > RUNS_FREE && !is_known(&self.alphabet.decode(&held)) {
             self.decided = Decided::Dropped;
             return;
         }
         self.decided = Decided::Told;
-        self.is_base32 = self.looks.are_base32();
         outbox.open(Object { kind: Kind::Embedded, name: self.name.take(), ..Object::default() });
         for byte in held {
             self.decode(byte, outbox);
@@ -139,8 +182,8 @@ impl Base64 {
     }
 
     fn decode(&mut self, byte: u8, outbox: &mut Outbox) {
-        let (value, width) = if self.is_base32 { (base32_value(byte), 5) } else { (base64_value(byte), 6) };
-        let Some(value) = value else { return };
+        let width = self.alphabet.width();
+        let Some(value) = self.alphabet.value(byte) else { return };
         self.bits = self.bits << width | u32::from(value);
         self.bit_count += width;
         if self.bit_count >= 8 {
@@ -153,6 +196,13 @@ impl Base64 {
     pub fn end(&mut self, belongs: bool, runs: &mut u32, outbox: &mut Outbox) {
         if belongs {
             self.line_is_whole(runs, outbox);
+        }
+        let is_hex = self.held.len() >= HEX_MIN && !self.looks.beyond_hex;
+        if self.decided == Decided::Open
+            && is_hex
+            && makes_sense(&Alphabet::Hex.decode(&self.held[prefix(&self.held).len()..]))
+        {
+            self.decide(runs, outbox);
         }
         if self.decided == Decided::Told {
             outbox.close();
@@ -168,10 +218,18 @@ struct Looks {
     digits: usize,
     beyond_hex: bool,
     beyond_base32: bool,
+    /// The first character.
+    first: u8,
 }
 
 impl Looks {
-    fn note(&mut self, byte: u8) {
+    /// Notes the character with this number, counted from 1.
+    fn note(&mut self, byte: u8, number: usize) {
+        // `0x`, or what is left of `\\x`.
+        self.first = if number == 1 { byte } else { self.first };
+        if matches!(byte, b'x' | b'X') && (number == 1 || number == 2 && self.first == b'0') {
+            return;
+        }
         self.upper += usize::from(byte.is_ascii_uppercase());
         self.lower += usize::from(byte.is_ascii_lowercase());
         self.digits += usize::from(byte.is_ascii_digit());
@@ -182,6 +240,14 @@ impl Looks {
     /// Whether it reads like no word and no digest: letters of both cases, and no hexadecimal.
     const fn are_telling(&self) -> bool {
         self.upper >= 4 && self.lower >= 1 && self.beyond_hex || self.are_base32()
+    }
+
+    const fn alphabet(&self) -> Alphabet {
+        match (self.beyond_hex, self.are_base32()) {
+            (false, _) => Alphabet::Hex,
+            (true, true) => Alphabet::Base32,
+            (true, false) => Alphabet::Base64,
+        }
     }
 
     /// Whether it reads like Base32: digits among capitals, and none that it has not.
@@ -199,12 +265,16 @@ const fn base32_value(byte: u8) -> Option<u8> {
     }
 }
 
-/// Returns whether the first bytes have a known type.
-fn is_known(run: &[u8]) -> bool {
-    let mut bytes = Vec::with_capacity(run.len());
-    for group in run.chunks_exact(4) {
-        let bits = group.iter().fold(0u32, |bits, &byte| bits << 6 | u32::from(base64_value(byte).unwrap_or(0)));
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
+/// What stands in front of hexadecimal digits.
+fn prefix(run: &[u8]) -> &[u8] {
+    match run {
+        [b'0', b'x' | b'X', ..] => &run[..2],
+        [b'x' | b'X', ..] => &run[..1],
+        _ => b"",
     }
-    !matches!(recognise(&bytes), FileType::Binary | FileType::Image)
+}
+
+/// Returns whether the first bytes have a known type.
+fn is_known(bytes: &[u8]) -> bool {
+    !matches!(recognise(bytes), FileType::Binary | FileType::Image)
 }

@@ -7,6 +7,9 @@ use crate::frame::name;
 pub(super) fn name_before(before: &[u8]) -> Option<Box<str>> {
     const PARAMETER: &[u8] = b"filename=";
     let mut before = &before[before.len().saturating_sub(BACK_BYTES)..];
+    if !before.contains(&b'=') || !before.contains(&b':') {
+        return None;
+    }
     // The line that the run continues, without its folds.
     let mut line = Vec::new();
     while let Some((&byte, rest)) = before.split_first() {

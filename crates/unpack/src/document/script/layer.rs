@@ -99,7 +99,7 @@ fn may_begin(bytes: &[u8]) -> bool {
 }
 
 /// Whether bytes that were read backwards are what was written: text, or a known type.
-pub(super) fn makes_sense(bytes: &[u8]) -> bool {
+pub(in crate::document) fn makes_sense(bytes: &[u8]) -> bool {
     match recognise(bytes) {
         FileType::Binary | FileType::Image => utf16::is_text(bytes),
         FileType::Text => bytes.is_ascii(),

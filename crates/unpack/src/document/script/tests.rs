@@ -30,6 +30,8 @@ fn each(bytes: &[u8], form: impl Fn(u8) -> String) -> String {
 fn strings_that_a_script_puts_together_are_told() {
     let pieces: Vec<_> = BASE64.as_bytes().chunks(7).map(|piece| String::from_utf8_lossy(piece)).collect();
     let reversed: String = BASE64.chars().rev().collect();
+    let digits = each(CONTENT, |byte| format!("{byte:02x}"));
+    let hex: Vec<_> = digits.as_bytes().chunks(7).map(|piece| String::from_utf8_lossy(piece)).collect();
     for text in [
         format!("atob([\"{}\"].join(\"\"))", pieces.join("\", \"")),
         format!("atob(['{}']\n.join(''))", pieces.join("',\n'")),
@@ -39,6 +41,9 @@ fn strings_that_a_script_puts_together_are_told() {
         format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{byte:04x}"))),
         format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{{{byte:x}}}"))),
         format!("h=\"{}\";", each(CONTENT, |byte| format!("\\{byte:o}"))),
+        format!("$x=pack(\"H*\",\"{}\");", each(CONTENT, |byte| format!("{byte:02x}"))),
+        format!("$a = '{}';", hex.join("'\n . '")),
+        format!("$a='{}';", hex.join("'.'")),
         format!("unescape('{}')", each(CONTENT, |byte| format!("%{byte:02X}"))),
     ] {
         assert_eq!(found(&text), [CONTENT], "{text}");
