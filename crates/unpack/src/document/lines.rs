@@ -6,7 +6,7 @@
 //! parsed.
 //!
 //! Left out: lines without a frame, strings one behind the other and strings appended to a variable, which other readers
-//! find; pieces in another order than their lines.
+//! find; pieces in another order than their lines; records of fewer than seven bytes.
 //!
 //! Bounds: a line of [`LINE_BYTES`], [`HELD_MAX`] characters until it is decided what they are.
 
@@ -111,10 +111,10 @@ enum Next {
 impl Chain {
     fn begin(line: &[u8]) -> Option<Chain> {
         let of = |frame, held| Some(Chain { frame, lines: 1, held, told: None });
+        let start = runs::stretch_of_base64(line, PIECE_MIN)?;
         if let Some(record) = Record::read(line) {
             return of(Frame::Record, record.data);
         }
-        let start = runs::stretch_of_base64(line, PIECE_MIN)?;
         let piece = characters(&line[start..]);
         let (before, behind) = (&line[..start], &line[start + piece.len()..]);
         if is_read_elsewhere(before, behind) {
@@ -177,7 +177,8 @@ impl Chain {
         let width = match self.frame {
             Frame::Record => return Some(8),
             _ if self.held.len() < CHARACTERS_MIN || self.lines < LINES_MIN => return None,
-            _ if self.held.iter().all(u8::is_ascii_hexdigit) => 4,
+            // Digits alone are numbers.
+            _ if self.held.iter().all(u8::is_ascii_hexdigit) && count(u8::is_ascii_alphabetic) > 0 => 4,
             _ if count(u8::is_ascii_uppercase) >= 4 && count(u8::is_ascii_lowercase) >= 4 => 6,
             _ => return None,
         };
@@ -230,6 +231,12 @@ fn hex_value(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
+/// Length of the first whole lines, none of which can begin a chain.
+fn lines_without_piece(text: &[u8]) -> usize {
+    let piece = runs::stretch_of_base64(text, PIECE_MIN).unwrap_or(text.len());
+    memchr::memrchr(b'\n', &text[..piece]).map_or(0, |end| end + 1)
+}
+
 /// The characters of Base64 at the front.
 fn characters(text: &[u8]) -> &[u8] {
     let count = text.iter().position(|&byte| !runs::is_base64(byte)).unwrap_or(text.len());
@@ -267,14 +274,16 @@ impl Reader for Lines {
     fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
         let mut rest = input;
         while !rest.is_empty() {
+            if self.chain.is_none() && self.line.is_empty() && !self.is_long {
+                rest = &rest[lines_without_piece(rest)..];
+            }
             let end = memchr::memchr(b'\n', rest);
             let line = &rest[..end.unwrap_or(rest.len())];
             let room = LINE_BYTES - self.line.len();
             self.is_long |= line.len() > room;
             self.line.extend_from_slice(&line[..line.len().min(room)]);
-            rest = &rest[line.len()..];
+            rest = rest.get(line.len() + 1..).unwrap_or_default();
             if end.is_some() {
-                rest = &rest[1..];
                 self.line(outbox);
             }
         }

@@ -451,6 +451,7 @@ mod tests {
             path,
             "The quick brown fox\njumps over the lazy dog\n",
             &"1,2,300,4,5000,".repeat(20),
+            &format!("a|{}|b", "0121".repeat(60)),
             &format!("x = \"{}\"", encoded(999, "")),
         ] {
             assert_eq!(found(text), Vec::<Vec<u8>>::new(), "{text}");

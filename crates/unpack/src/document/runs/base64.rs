@@ -197,7 +197,7 @@ impl Base64 {
         if belongs {
             self.line_is_whole(runs, outbox);
         }
-        let is_hex = self.held.len() >= HEX_MIN && !self.looks.beyond_hex;
+        let is_hex = self.held.len() >= HEX_MIN && self.looks.are_hex();
         if self.decided == Decided::Open
             && is_hex
             && makes_sense(&Alphabet::Hex.decode(&self.held[prefix(&self.held).len()..]))
@@ -240,6 +240,11 @@ impl Looks {
     /// Whether it reads like no word and no digest: letters of both cases, and no hexadecimal.
     const fn are_telling(&self) -> bool {
         self.upper >= 4 && self.lower >= 1 && self.beyond_hex || self.are_base32()
+    }
+
+    /// Whether it reads like hexadecimal; digits alone are a number.
+    const fn are_hex(&self) -> bool {
+        !self.beyond_hex && self.upper + self.lower > 0
     }
 
     const fn alphabet(&self) -> Alphabet {
