@@ -2,7 +2,7 @@
 //!
 //! Scripts that write a file line by line (`echo TVqQ... >> a.b64`, `sb.Append("TVqQ...")`), quoted mails and listings are
 //! alike: the first word of [`PIECE_MIN`] characters of a line is the piece, and what stands before and behind it is the
-//! frame, in which only numbers change. Records of Intel HEX and of Motorola have their checksums. None of the languages is
+//! frame, in which only numbers change. Records of Intel HEX and of Motorola count their bytes. None of the languages is
 //! parsed.
 //!
 //! Left out: lines without a frame, strings one behind the other and strings appended to a variable, which other readers
