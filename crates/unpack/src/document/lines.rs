@@ -45,7 +45,7 @@ struct Chain {
     lines: usize,
     /// Characters, or bytes of records, that are not told yet.
     held: Vec<u8>,
-    told: Option<Told>,
+    told: Option<Decoder>,
 }
 
 enum Frame {
@@ -58,8 +58,8 @@ enum Frame {
     Record,
 }
 
-/// Something is being told.
-struct Told {
+/// Decoder of what is told.
+struct Decoder {
     width: u32,
     bits: u32,
     bit_count: u32,
@@ -167,7 +167,7 @@ impl Chain {
     fn decide(&mut self, outbox: &mut Outbox) {
         let Some(width) = self.width() else { return };
         outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
-        let told = self.told.insert(Told { width, bits: 0, bit_count: 0 });
+        let told = self.told.insert(Decoder { width, bits: 0, bit_count: 0 });
         told.tell(&std::mem::take(&mut self.held), outbox);
     }
 
@@ -201,7 +201,7 @@ impl Chain {
     }
 }
 
-impl Told {
+impl Decoder {
     fn tell(&mut self, piece: &[u8], outbox: &mut Outbox) {
         if self.width == 8 {
             return outbox.content(piece);
@@ -223,7 +223,7 @@ impl Told {
 
 fn decoded(piece: &[u8], width: u32) -> Vec<u8> {
     let mut outbox = Outbox::default();
-    Told { width, bits: 0, bit_count: 0 }.tell(piece, &mut outbox);
+    Decoder { width, bits: 0, bit_count: 0 }.tell(piece, &mut outbox);
     outbox.last_content(outbox.content_bytes()).to_vec()
 }
 

@@ -7,7 +7,7 @@ use memchr::memmem;
 pub(super) struct Mark {
     plain: Lane,
     /// Heads with a comment behind their number, and behind their generation: the last of each.
-    commented: [Option<Commented>; 2],
+    commented: [Option<CommentedHead>; 2],
 }
 
 /// One reading of the bytes.
@@ -20,7 +20,7 @@ struct Lane {
 
 /// A head that has a comment.
 #[derive(Debug, Clone, Copy)]
-struct Commented {
+struct CommentedHead {
     lane: Lane,
     /// Whether the comment has not ended.
     is_open: bool,
@@ -82,7 +82,7 @@ impl Mark {
                 State::Generation | State::GenerationSpace => 1,
                 _ => continue,
             };
-            self.commented[place] = Some(Commented { lane, is_open: true });
+            self.commented[place] = Some(CommentedHead { lane, is_open: true });
         }
     }
 
