@@ -16,6 +16,7 @@ pub mod icap;
 pub mod imap;
 mod line;
 pub mod managesieve;
+pub mod messages;
 pub mod milter;
 pub mod pop3;
 pub mod proxy;

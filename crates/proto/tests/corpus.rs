@@ -6,8 +6,9 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 20] = [
+    let bodies: [(&str, Body); 21] = [
         ("proto_tls_client_hello", proto::tls::fuzz_client_hello),
+        ("proto_messages", proto::messages::fuzz),
         ("proto_websocket", proto::websocket::fuzz),
         ("proto_dns_message", proto::dns::fuzz_message),
         ("proto_http_server", proto::http::fuzz_server),

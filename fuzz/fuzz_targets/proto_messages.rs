@@ -1,0 +1,3 @@
+//! Fuzz target: `proto::messages::fuzz`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| proto::messages::fuzz(data));
