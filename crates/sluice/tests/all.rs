@@ -25,6 +25,7 @@ mod harness;
 mod hostile;
 mod http;
 mod http2_origins;
+mod http_messages;
 mod https;
 mod icap;
 mod ids;

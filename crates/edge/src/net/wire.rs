@@ -36,6 +36,11 @@ impl Wire {
         Wire { stream: Some(stream), input: Vec::new(), at: 0, flows: false }
     }
 
+    /// This was read, and not looked at.
+    pub fn resumed(stream: Stream, input: Vec<u8>) -> Wire {
+        Wire { input, ..Wire::new(stream) }
+    }
+
     /// Shakes hands as a server. What was read and not looked at is thrown away: nobody knows who said it.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ impl Origin {
     }
 
     /// Why it has ended.
-    fn ended(&self) -> Failure {
+    pub fn ended(&self) -> Failure {
         let told = self.behind.as_ref().and_then(|behind| behind.failure.take());
         told.unwrap_or(Failure::Ended)
     }

@@ -10,7 +10,9 @@ use super::head;
 use super::object;
 use super::received;
 use super::refused::Refused;
+use super::relay::form_of_response;
 use super::session::{SILENCE_WAIT, Session};
+use super::side_by_side::Answer;
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
 use crate::message::trace::{self, new_id};
@@ -46,10 +48,7 @@ impl Session {
         if let Some(cookie) = &order.pass.cookie {
             response.fields.push("Set-Cookie", cookie);
         }
-        if has_body && let Some((words, cause)) = self.cut_before(order, &response) {
-            let notice = order.pass.course.as_ref().map(|course| course.notice(&words, cause));
-            let (detail, notice) = ("it was broken off before".into(), notice.unwrap_or_default());
-            let refused = Refused { detail, notice, ..Refused::new(403, &words) };
+        if has_body && let Some(refused) = self.refused_before(order, &response) {
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
@@ -83,6 +82,11 @@ impl Session {
             Ok(pass) => pass,
             Err(refused) => return Ok(self.refuse(&refused, &order.request.method, &order.url).await?),
         };
+        if let Some(form) = form_of_response(order, &response) {
+            let may_pass = self.may_pass(order, &response.fields, received).await?;
+            let answer = Answer { response, form, pass };
+            return if may_pass { self.messages(order, origin, answer).await } else { Ok(()) };
+        }
         let runtime = self.shared.runtime.borrow().clone();
         let watched = self.watched(&runtime, order, received);
         let mut subject = self.subject(&runtime, order, &response.fields, &pass, watched);
@@ -140,7 +144,15 @@ impl Session {
         told
     }
 
-    /// Notice for a response that was broken off before, unless a token lets the client past it.
+    /// Refusal of a response that was broken off before, unless a token lets the client past it.
+    pub(super) fn refused_before(&self, order: &Order, response: &Response) -> Option<Refused> {
+        let (words, cause) = self.cut_before(order, response)?;
+        let notice = order.pass.course.as_ref().map(|course| course.notice(&words, cause));
+        let (detail, notice) = ("it was broken off before".into(), notice.unwrap_or_default());
+        Some(Refused { detail, notice, ..Refused::new(403, &words) })
+    }
+
+    /// Its notice.
     fn cut_before(&self, order: &Order, response: &Response) -> Option<(Box<str>, Cause)> {
         let found = self.door.cuts.find(&order.url, response, Instant::now())?;
         let is_passed = match found.1 {
@@ -222,7 +234,7 @@ impl Session {
     }
 
     /// Breaks the response off: the client sees that its end is missing.
-    fn cut(&mut self) -> Failure {
+    pub(super) fn cut(&mut self) -> Failure {
         self.is_cut = true;
         Failure::Client(io::ErrorKind::ConnectionAborted.into())
     }

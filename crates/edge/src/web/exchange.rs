@@ -11,6 +11,7 @@ use stream::Object;
 use super::head;
 use super::object;
 use super::refused::Refused;
+use super::relay::is_call;
 use super::session::{SILENCE_WAIT, Session};
 use super::subject::Subject;
 use super::upload::Sent;
@@ -51,6 +52,9 @@ impl Session {
                 return self.socket(order, origin, response).await;
             }
             return self.download(order, origin, response).await;
+        }
+        if is_call(&order.request) {
+            return self.call(order).await;
         }
         self.server.proceed();
         self.send().await?;
@@ -188,10 +192,13 @@ impl Session {
         }
     }
 
-    /// A message of WebSocket at this URL.
-    pub(super) fn message(&self, runtime: &Runtime, object: Object, url: &[u8]) -> Subject {
-        let pass = Pass::default();
-        Subject::open(runtime, &self.door, self.flow(), object, (&pass, None), "WEBSOCKET", url)
+    /// A message among others within an exchange, on these terms.
+    pub(super) fn message(&self, runtime: &Runtime, object: Object, order: &Order, pass: &Pass) -> Subject {
+        let is_socket = head::asks_for_socket(&order.request);
+        let method = if is_socket { "WEBSOCKET" } else { &order.request.method };
+        let mut subject = Subject::open(runtime, &self.door, self.flow(), object, (pass, None), method, &order.url);
+        subject.language = self.language;
+        subject
     }
 
     /// A body of this exchange, of which these fields speak, on these terms.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use proto::http::{Fields, Framing, Request, Response, Target};
+use proto::messages::Form;
 
 use super::object::{coding_name, codings};
 
@@ -36,6 +37,12 @@ pub fn for_origin(request: &Request, manner: &Manner<'_>) -> Request {
         fields.remove("if-range");
     }
     accept_known_codings(&mut fields);
+    if fields.get("accept-encoding").is_some()
+        && fields.elements("accept").any(|kind| Form::of(kind) == Some(Form::Events))
+    {
+        // Events that are compressed as a whole could not go on one by one.
+        fields.set("Accept-Encoding", b"identity");
+    }
     write_codings(&mut fields);
     if let Some(left) = forwards_left(request) {
         fields.set("Max-Forwards", left.saturating_sub(1).to_string().as_bytes());
@@ -236,6 +243,8 @@ mod tests {
         );
         assert_eq!(told, "Via: 1.0 a.test\nHost: o.test:81\nAccept-Encoding: gzip;q=0.5, BR\nVia: 1.1 proxy.test\n");
         assert!(forwarded(&[("Accept-Encoding", "sdch")], None).contains("Accept-Encoding: identity\n"));
+        let events = [("Accept", "application/json, text/event-stream;q=1"), ("Accept-Encoding", "gzip, br")];
+        assert!(forwarded(&events, None).contains("Accept-Encoding: identity\n"));
         assert_eq!(forwarded(&[("TE", "gzip;q=0.5")], None), "Host: o.test:81\nVia: 1.1 proxy.test\n");
         assert!(forwarded(&[("Connection", "TE"), ("TE", "gzip, Trailers")], None).contains("TE: trailers\n"));
         assert!(forwarded(&[("Content-Encoding", ",x-gzip , identity")], None).contains("Content-Encoding: gzip\n"));

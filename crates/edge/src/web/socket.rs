@@ -20,6 +20,7 @@ use super::subject::{Outcome, Subject};
 use super::vet::Order;
 use crate::message::trace::{self, new_id};
 use crate::net::tls::random;
+use crate::porch::filter::Pass;
 use crate::upstream::destination::Failure;
 use crate::upstream::origin::Origin;
 
@@ -190,7 +191,7 @@ impl<'a> Direction<'a> {
         let media_type = if kind == Kind::Text { "text/plain" } else { "application/octet-stream" };
         let object = Object { media_type: Some(media_type.into()), ..Object::default() };
         let runtime = self.session.shared.runtime.borrow().clone();
-        let subject = self.session.message(&runtime, object, &self.order.url);
+        let subject = self.session.message(&runtime, object, self.order, &Pass::default());
         self.message = Some(Message { subject, kind });
     }
 

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use flow::{Head, Watched};
+use flow::{Head, Unfinished, Verdict, Watched};
 use proto::http::Fields;
 
 use super::session::Session;
@@ -57,20 +57,42 @@ impl Session {
         fields: &Fields,
         response: Option<(Head, SocketAddr)>,
     ) -> Result<bool, Failure> {
+        match self.objection(order, fields, response).await {
+            None => Ok(true),
+            Some(objection) => self.object(objection).await.map(|()| false),
+        }
+    }
+
+    /// Has the rules look at a message without content; none where it may go on.
+    pub(super) async fn objection(
+        &self,
+        order: &Order,
+        fields: &Fields,
+        response: Option<(Head, SocketAddr)>,
+    ) -> Option<Objection> {
         let runtime = self.shared.runtime.borrow().clone();
-        let Some(watched) = self.watched(&runtime, order, response) else { return Ok(true) };
+        let watched = self.watched(&runtime, order, response)?;
         let mut subject: Subject = self.subject(&runtime, order, fields, &order.pass, Some(watched));
         let verdict = subject.passage.finish().await;
         let outcome = subject.outcome(&verdict, true);
-        if outcome == Outcome::Passed {
-            return Ok(true);
-        }
+        (outcome != Outcome::Passed).then_some(Objection { subject, verdict, outcome })
+    }
+
+    /// Answers by a page in the place of a message that the rules refuse.
+    pub(super) async fn object(&mut self, objection: Objection) -> Result<(), Failure> {
+        let Objection { subject, verdict, outcome } = objection;
         let (page, body) = subject.page(&verdict);
         self.server.answer(&page, &body);
         let sent = self.send().await;
-        let status = Some(page.status.0);
+        let (status, runtime) = (Some(page.status.0), self.shared.runtime.borrow().clone());
         subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
-        sent?;
-        Ok(false)
+        Ok(sent?)
     }
+}
+
+/// A message without content that the rules refuse.
+pub(super) struct Objection {
+    subject: Subject,
+    verdict: Result<Verdict, Unfinished>,
+    outcome: Outcome,
 }
