@@ -26,6 +26,7 @@ mod hostile;
 mod http;
 mod http2_origins;
 mod http_messages;
+mod http_tunnels;
 mod https;
 mod icap;
 mod ids;

@@ -48,7 +48,7 @@ impl Site {
     }
 
     /// A server in TLS, whose certificate is of the authority of servers.
-    fn origin(&self) -> Origin {
+    pub fn origin(&self) -> Origin {
         self.origin_as("localhost", (-1, 20))
     }
 
@@ -216,12 +216,15 @@ fn hosts_that_are_named_are_let_alone() {
     let mut wire = gateway.connect();
     wire.ask(&format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: x\r\n\r\n"));
     assert!(server.shake(wire, "localhost").err().unwrap().contains("UnknownIssuer"));
-    for other in ["SSH-2.0-x\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+    let tunnel = || {
         let mut wire = gateway.connect();
         wire.ask(&format!("CONNECT localhost:{port} HTTP/1.1\r\nHost: x\r\n\r\n"));
-        wire.send(other.as_bytes());
-        assert!(wire.rest().is_empty(), "what is no TLS does not pass");
-    }
+        wire
+    };
+    let mut wire = tunnel();
+    wire.send(b"SSH-2.0-x\r\n");
+    assert!(wire.rest().is_empty(), "what is neither TLS nor HTTP does not pass");
+    assert_eq!(get(&mut tunnel(), "localhost", "/").status(), "421", "HTTP is read, not let alone");
 }
 
 #[test]

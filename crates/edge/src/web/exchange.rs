@@ -103,7 +103,9 @@ impl Session {
         let is_ahead = order.ahead.is_some();
         let is_meant = |address| meant.is_none_or(|meant| meant == address);
         let allows = |address| is_ahead || self.may_reach(&runtime, address) && is_meant(address);
-        let first = self.opened.as_ref().and_then(|opened| opened.first(&order.destination, need));
+        // A proxy ahead gets requests in the clear itself.
+        let opened = self.opened.as_ref().filter(|_| !order.asks_proxy());
+        let first = opened.and_then(|opened| opened.first(&order.destination, need));
         let kept = match first {
             Some(first) => Some(origins.begin(&route, first)),
             None => origins.take(&route, need, allows),

@@ -38,6 +38,7 @@ impl Session {
         let (shown, fault) = match &end {
             End::Server(proof, _) => (opener.mirror.of_server(proof), proof.fault.clone()),
             End::Refused(refused) => (opener.mirror.of_host(host), Some(refused.detail.clone())),
+            End::Plain(_) => (opener.mirror.of_host(host), None),
         };
         if let End::Server(proof, _) = &end {
             self.tell_handshake(address, Some(proof));

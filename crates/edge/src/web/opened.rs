@@ -1,4 +1,4 @@
-//! The server at the end of a tunnel whose TLS is opened, as the requests within find it.
+//! The server at the end of a tunnel whose TLS is opened, or that has HTTP in the clear, as the requests within find it.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -24,25 +24,38 @@ pub struct Opened {
 pub enum End {
     /// A server, as it has proved itself to the client, and the first connection to it until there is a request.
     Server(Proof, RefCell<Option<Reached>>),
+    /// A server in the clear, and the first connection to it until there is a request.
+    Plain(RefCell<Option<Reached>>),
     /// None: all that is asked for is answered by this.
     Refused(Refused),
 }
 
 impl Opened {
-    /// Whether a request may be made here: it has to be one to the server that the client has shaken hands with. A refusal that
+    /// Whether a request may be made here: it has to be one to the server that the tunnel leads to. A refusal that
     /// comes back stands unless a token lets the request past it.
     pub fn vet(&self, request: &Request) -> Result<Option<Refused>, Refused> {
         let refused = match &self.end {
             End::Refused(refused) if !refused.may_bypass => return Err(refused.clone()),
             End::Refused(refused) => Some(refused.clone()),
-            End::Server(..) => None,
+            End::Server(..) | End::Plain(_) => None,
         };
-        let is_https = !matches!(&request.target, Target::Absolute { scheme, .. } if scheme != "https");
-        let asked = Destination::parse(request.authority().unwrap_or_default(), 443).map(Destination::in_tls);
-        match is_https && asked.as_ref() == Some(&self.destination) {
+        let own = if self.destination.is_tls { "https" } else { "http" };
+        let is_own = !matches!(&request.target, Target::Absolute { scheme, .. } if scheme != own);
+        match is_own && self.asked(request).as_ref() == Some(&self.destination) {
             true => Ok(refused),
             false => Err(Refused::new(421, "The connection leads to another server.")),
         }
+    }
+
+    /// The server that a request names, in the way of this one where it names no scheme.
+    pub fn asked(&self, request: &Request) -> Option<Destination> {
+        let is_tls = match &request.target {
+            Target::Absolute { scheme, .. } => scheme != "http",
+            _ => self.destination.is_tls,
+        };
+        let authority = request.authority().unwrap_or_default();
+        let asked = Destination::parse(authority, if is_tls { 443 } else { 80 })?;
+        Some(Destination { is_tls, ..asked })
     }
 
     /// Whether the client has named the server.
@@ -53,7 +66,7 @@ impl Opened {
     /// The first connection, once, if it may have such a request.
     pub fn first(&self, destination: &Destination, need: Need) -> Option<Reached> {
         match &self.end {
-            End::Server(_, first) if *destination == self.destination => {
+            End::Server(_, first) | End::Plain(first) if *destination == self.destination => {
                 first.borrow_mut().take_if(|first| first.fits(need, true))
             }
             _ => None,
@@ -69,5 +82,36 @@ impl Opened {
     pub fn is_known(&self, destination: &Destination, proof: &Proof) -> bool {
         let End::Server(known, _) = &self.end else { return false };
         *destination == self.destination && known.certificate == proof.certificate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tunnel_in_the_clear_has_requests_for_its_own_host() {
+        let destination = Destination { host: "o.test".into(), port: 80, is_tls: false };
+        let opened = Opened { destination, meant: None, end: End::Plain(RefCell::new(None)) };
+        let request = |scheme: Option<&str>, authority: &str| {
+            let path = b"/x".to_vec();
+            let target = match scheme {
+                Some(scheme) => Target::Absolute { scheme: scheme.into(), authority: authority.into(), path },
+                None => Target::Origin(path),
+            };
+            let mut request = Request::new("GET", target);
+            request.fields.push("Host", authority.as_bytes());
+            request
+        };
+        for (scheme, authority, may) in [
+            (None, "o.test", true),
+            (None, "O.Test:80", true),
+            (Some("http"), "o.test", true),
+            (Some("https"), "o.test:80", false),
+            (None, "o.test:81", false),
+            (None, "other.test", false),
+        ] {
+            assert_eq!(opened.vet(&request(scheme, authority)).is_ok(), may, "{scheme:?} {authority}");
+        }
     }
 }

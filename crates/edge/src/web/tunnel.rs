@@ -1,21 +1,24 @@
 //! A tunnel to a server: by `CONNECT` (RFC 9110, section 9.3.6), or TLS of an intercepted connection.
 //!
 //! Its host is checked as that of any other request. What the client says first is looked at for the server that its handshake of TLS
-//! names; that is written down, and compared with the request. Bytes go through as they are, unless the door opens TLS.
+//! names; that is written down, and compared with the request. Bytes go through as they are, unless the door opens TLS: then a tunnel has
+//! TLS, or HTTP in the clear.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::http::{Fields, Request, Response, Target};
+use proto::http::{Fields, Limits, Request, Response, Server, Target};
 use proto::tls::{Hello, client_hello};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::head;
 use super::language::Language;
+use super::opened::{End, Opened};
 use super::refused::Refused;
 use super::session::Session;
 use crate::message::trace::{self, new_id};
@@ -25,6 +28,8 @@ use crate::porch::filter::Notice;
 use crate::porch::login::User;
 use crate::settings::{Https, MismatchedNames, Mode, Pinned};
 use crate::upstream::destination::{Destination, Failure, connect};
+use crate::upstream::origin::Origin;
+use crate::upstream::origins;
 
 /// How long the client may take for its handshake, where it has to be one; and where it need not.
 const HELLO_WAIT: Duration = Duration::from_secs(30);
@@ -32,6 +37,9 @@ const HELLO_WAIT_SHORT: Duration = Duration::from_secs(3);
 
 /// How long nothing may go through a tunnel.
 const SILENCE_WAIT: Duration = Duration::from_secs(1_800);
+
+/// Letters of a method.
+const METHOD_BYTES_MAX: usize = 32;
 
 /// Bytes read at a time in each direction.
 const PIECE_BYTES: usize = 16 << 10;
@@ -150,7 +158,7 @@ impl Session {
     }
 
     /// Opener of TLS, if this door opens it.
-    fn opener(&self) -> Option<Arc<Opener>> {
+    pub(super) fn opener(&self) -> Option<Arc<Opener>> {
         let opener = || self.shared.runtime.borrow().opener.clone();
         (self.settings.https == Https::Inspect).then(opener).flatten()
     }
@@ -160,6 +168,10 @@ impl Session {
         let hello = self.hello().await?;
         let is_other = !names(&hello, &way.destination);
         let is_refused = is_other && self.settings.mismatched_names == MismatchedNames::Refuse;
+        if hello == Hello::Other && self.opener().is_some() && begins_with_method(self.wire.input()) {
+            self.line(&way, hello).write("open", None, 0, Instant::now());
+            return Ok(Some(self.in_the_clear(way, reached)));
+        }
         if let Some(opener) = self.opener().filter(|opener| !is_refused && self.opens(opener, &way, is_other)) {
             let Hello::Client { server_name, .. } = &hello else {
                 let reason = Some(refusal(&hello));
@@ -194,6 +206,22 @@ impl Session {
         runtime.metrics.http_tunnel_bytes_total.add(bytes);
         line.write(action, reason, bytes, began);
         Ok(None)
+    }
+
+    /// Goes on with HTTP that a tunnel has in the clear. Its requests have to be for the host of the tunnel.
+    fn in_the_clear(mut self, way: Way, reached: Reached) -> Session {
+        let end = match reached {
+            Ok((stream, address)) => {
+                let mut origin = Origin::new(stream, address);
+                // It may have waited too long when there is a request.
+                origin.is_reused = true;
+                End::Plain(RefCell::new(Some(origins::Reached::Alone(Box::new(origin)))))
+            }
+            Err(refused) => End::Refused(refused),
+        };
+        self.server = Server::new(Limits::default());
+        self.opened = Some(Rc::new(Opened { destination: way.destination, meant: way.meant, end }));
+        self
     }
 
     fn line(&self, way: &Way, hello: Hello) -> Line {
@@ -253,6 +281,13 @@ impl Session {
         }
         moved.bytes.get()
     }
+}
+
+/// Whether what a client says begins like a request of HTTP: by capital letters, and a blank behind them if that has come.
+fn begins_with_method(input: &[u8]) -> bool {
+    let end = input.iter().position(|&byte| byte == b' ').unwrap_or(input.len());
+    let is_letter = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'-';
+    (1..=METHOD_BYTES_MAX).contains(&end) && input[..end].iter().all(is_letter)
 }
 
 /// Whether a handshake names the host of the request. An address has no name.
@@ -350,6 +385,16 @@ async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_in_the_clear_is_known_by_its_method() {
+        for said in ["G", "GET", "GET / HTTP/1.1", "M-SEARCH *"] {
+            assert!(begins_with_method(said.as_bytes()), "{said}");
+        }
+        for said in ["", " GET", "SSH-2.0-OpenSSH_9.2", "\x16\x03\x01", "get /", &"A".repeat(33)] {
+            assert!(!begins_with_method(said.as_bytes()), "{said}");
+        }
+    }
 
     #[test]
     fn a_refused_tunnel_has_a_reason() {

@@ -132,14 +132,14 @@ impl Session {
     async fn destination(&self, request: &Request) -> Result<Destination, Refused> {
         let authority = request.authority().unwrap_or_default();
         let asked = || Destination::parse(authority, 80).ok_or_else(|| Refused::new(400, "No server has this name."));
-        if self.opened.is_some() {
-            let is_plain = matches!(&request.target, Target::Absolute { scheme, .. } if scheme == "http");
-            let asked = Destination::parse(authority, if is_plain { 80 } else { 443 });
-            let asked = asked.ok_or_else(|| Refused::new(400, "No server has this name."))?;
-            return Ok(if is_plain { asked } else { asked.in_tls() });
+        if let Some(opened) = &self.opened {
+            return opened.asked(request).ok_or_else(|| Refused::new(400, "No server has this name."));
         }
         match (self.settings.mode, &request.target) {
             (Mode::Explicit, Target::Absolute { scheme, .. }) if scheme == "http" => self.check_port(asked()?),
+            (Mode::Explicit, Target::Absolute { scheme, .. }) if scheme == "https" && self.opener().is_some() => {
+                self.check_https(authority)
+            }
             (Mode::Explicit, Target::Absolute { .. }) => {
                 Err(Refused::new(501, "Only http is passed on by this way; https goes by CONNECT."))
             }
@@ -156,6 +156,18 @@ impl Session {
                 self.check_host(asked()?, server.ip()).await?;
                 Ok(Destination { host: server.ip().to_string(), port: server.port(), is_tls: false })
             }
+        }
+    }
+
+    /// Where a request goes that asks the proxy itself for TLS, where this door opens TLS.
+    fn check_https(&self, authority: &[u8]) -> Result<Destination, Refused> {
+        let asked = Destination::parse(authority, 443).ok_or_else(|| Refused::new(400, "No server has this name."))?;
+        if self.settings.is_tunnelled(&asked.host) {
+            return Err(Refused::new(501, "The TLS of this server is not opened here; it goes by CONNECT."));
+        }
+        match self.settings.connect_ports.contains(&asked.port) {
+            true => Ok(asked.in_tls()),
+            false => Err(Refused::from(&Failure::Forbidden)),
         }
     }
 
@@ -202,7 +214,7 @@ impl Session {
             method: &request.method,
             url,
             fields: &request.fields,
-            is_tls: self.opened.is_some(),
+            is_tls: self.opened.as_ref().is_some_and(|opened| opened.destination.is_tls),
             has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
             is_icap: false,
             takes_tokens: true,

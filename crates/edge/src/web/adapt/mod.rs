@@ -76,7 +76,7 @@ impl Session {
             fields: told(self.peer.ip(), self.user()),
             group: self.user.as_ref().and_then(|user| user.group.as_deref()).map(Into::into),
             port: self.door.address.tcp().map_or(0, |address| address.port()),
-            is_opened: self.opened.is_some(),
+            is_opened: self.opened.as_ref().is_some_and(|opened| opened.destination.is_tls),
             has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
             is_bypassed: order.pass.is_bypassed,
         };
