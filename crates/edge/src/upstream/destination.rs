@@ -47,6 +47,8 @@ pub enum Failure {
     Client(io::Error),
     /// The name has no address.
     Name,
+    /// The name cannot be looked up: no resolver answers, or not in time.
+    Lookup(Box<str>),
     /// Its addresses, or its port, may not be connected to.
     Forbidden,
     /// Nobody answers there.
@@ -87,7 +89,7 @@ impl Failure {
         match self {
             Failure::Forbidden | Failure::Changed(_) => 403,
             Failure::Late => 504,
-            Failure::Service(_) => 503,
+            Failure::Service(_) | Failure::Lookup(_) => 503,
             _ => 502,
         }
     }
@@ -97,6 +99,7 @@ impl Failure {
         match self {
             Failure::Client(_) => "The connection has ended.",
             Failure::Name => "The name of the server has no address.",
+            Failure::Lookup(_) => "The name of the server cannot be looked up now. Try again later.",
             Failure::Forbidden => "Access to this server or port is not allowed.",
             Failure::Unreachable(_) => "The server does not answer.",
             Failure::Late => "The server takes too long.",
@@ -120,6 +123,7 @@ impl Failure {
         match self {
             Failure::Client(error) | Failure::Unreachable(error) | Failure::Handshake(error) => error.to_string(),
             Failure::Proof(fault) | Failure::Service(fault) | Failure::Changed(fault) => fault.to_string(),
+            Failure::Lookup(fault) => format!("the name cannot be looked up: {fault}"),
             Failure::Malformed(refusal) => refusal.reason().into(),
             Failure::Ahead(status) => format!("the proxy ahead answers {status}"),
             other => other.words().trim_end_matches('.').into(),
@@ -164,15 +168,32 @@ impl Destination {
     /// Its addresses.
     ///
     /// # Errors
-    /// When the name has none, or nobody says so in time.
+    /// When the name has none, or cannot be looked up in time.
     pub async fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address.to_canonical(), self.port)]);
         }
         let found = timeout(LOOKUP_WAIT, tokio::net::lookup_host((self.host.as_str(), self.port))).await;
-        let found = found.map_err(|_| Failure::Late)?.map_err(|_| Failure::Name)?;
+        let found = found.map_err(|_| Failure::Lookup("no answer in time".into()))?;
+        let found = found.map_err(|error| lookup_failed(&error.to_string()))?;
         let found: Vec<_> = found.map(|found| SocketAddr::new(found.ip().to_canonical(), found.port())).collect();
         if found.is_empty() { Err(Failure::Name) } else { Ok(found) }
+    }
+}
+
+/// The failure of a look-up, by the words of the C library, which are all that is told of it: those of a name without an address are
+/// known, and any others are of a resolver that does not answer, or of this machine.
+fn lookup_failed(error: &str) -> Failure {
+    const NO_ADDRESS: [&str; 5] = [
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "Name has no usable address",
+        "Address family for hostname not supported",
+    ];
+    match NO_ADDRESS.iter().any(|words| error.contains(words)) {
+        true => Failure::Name,
+        false => Failure::Lookup(error.trim_start_matches("failed to lookup address information: ").into()),
     }
 }
 
@@ -210,6 +231,20 @@ async fn first_of(addresses: &[SocketAddr]) -> Result<(Stream, SocketAddr), Fail
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_up_that_fails_is_no_name_without_an_address() {
+        let failed = |words: &str| lookup_failed(&format!("failed to lookup address information: {words}"));
+        for words in ["Name or service not known", "No address associated with hostname", "Name does not resolve"] {
+            assert_eq!(failed(words).status(), 502, "{words}");
+        }
+        for words in ["Temporary failure in name resolution", "Try again", "Non-recoverable failure in name resolution"]
+        {
+            let failure = failed(words);
+            assert_eq!((failure.status(), failure.detail()), (503, format!("the name cannot be looked up: {words}")));
+        }
+        assert_eq!(lookup_failed("Too many open files (os error 24)").status(), 503);
+    }
 
     #[test]
     fn a_destination_is_a_name_or_an_address_with_a_port() {

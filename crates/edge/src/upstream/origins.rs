@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
-use super::destination::Destination;
+use super::destination::{Destination, Failure};
 use super::origin::Origin;
 use super::shared::Shared;
 use crate::net::stream::Stream;
@@ -33,6 +33,9 @@ const OLD_MAX: usize = 1_000;
 
 /// Names that are looked up at a time: each takes a thread.
 const LOOKUPS_MAX: usize = 64;
+
+/// How often at the most an event loop tells of look-ups that fail.
+const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// The way of a connection: where it leads, and the proxy ahead that it goes through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,13 +100,15 @@ pub struct Origins {
     /// Origins that take HTTP/1.1 alone, although they agree to HTTP/2.
     old: Rc<RefCell<HashSet<Destination>>>,
     /// Places for names that are looked up.
-    pub lookups: Semaphore,
+    lookups: Semaphore,
+    /// When the log was last told of a look-up that has failed.
+    told: Cell<Option<Instant>>,
 }
 
 impl Default for Origins {
     fn default() -> Origins {
         let lookups = Semaphore::new(LOOKUPS_MAX);
-        Origins { kept: Rc::default(), is_swept: Rc::default(), old: Rc::default(), lookups }
+        Origins { kept: Rc::default(), is_swept: Rc::default(), old: Rc::default(), lookups, told: Cell::default() }
     }
 }
 
@@ -162,6 +167,22 @@ impl Origins {
             self.keep(route, Reached::Shared(shared));
         }
         origin
+    }
+
+    /// The addresses of a destination.
+    ///
+    /// # Errors
+    /// As [`Destination::addresses`].
+    pub async fn addresses(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Failure> {
+        let _place = self.lookups.acquire().await;
+        let found = destination.addresses().await;
+        if let Err(failure @ Failure::Lookup(_)) = &found
+            && self.told.get().is_none_or(|told| told.elapsed() >= TELL_EVERY)
+        {
+            self.told.set(Some(Instant::now()));
+            tracing::warn!(host = destination.host, reason = failure.detail(), "names of servers cannot be looked up");
+        }
+        found
     }
 
     /// Whether an origin takes HTTP/1.1 alone.

@@ -146,8 +146,7 @@ impl Session {
 
     /// The addresses of a destination.
     pub(super) async fn addresses(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Failure> {
-        let _place = self.shared.origins.lookups.acquire().await;
-        destination.addresses().await
+        self.shared.origins.addresses(destination).await
     }
 
     /// Whether this door may connect to an address.

@@ -200,6 +200,13 @@ const SENTENCES: &[[&str; 5]] = &[
         "找不到该服务器的地址。",
     ],
     [
+        "The name of the server cannot be looked up now. Try again later.",
+        "Der Name des Servers kann jetzt nicht aufgelöst werden. Versuchen Sie es später noch einmal.",
+        "Le nom du serveur ne peut pas être résolu pour le moment. Réessayez plus tard.",
+        "El nombre del servidor no se puede resolver ahora. Inténtelo más tarde.",
+        "目前无法解析该服务器的名称，请稍后再试。",
+    ],
+    [
         "Access to this server or port is not allowed.",
         "Dieser Server oder Port darf von hier aus nicht aufgerufen werden.",
         "L'accès à ce serveur ou à ce port n'est pas permis depuis ici.",
