@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -11,10 +12,15 @@ use h2::{Reason, RecvStream, SendStream};
 use http::Request;
 use proto::http::{Client, ClientEvent, Framing, Limits, Response};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
 
 use crate::net::http2::{self, PIPE_BYTES, malformed};
 use crate::net::stream::Stream;
 use crate::web::session::Session;
+
+/// How long and how much of a body is taken whose response is complete.
+const LINGER_WAIT: Duration = Duration::from_secs(5);
+const LINGER_BYTES_MAX: usize = 32 << 20;
 
 /// Carries a stream to its end.
 pub async fn run((session, pipe): (Session, Stream), request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
@@ -34,23 +40,39 @@ pub async fn run((session, pipe): (Session, Stream), request: Request<RecvStream
 async fn carry(
     client: &RefCell<Client>,
     pipe: Stream,
-    body: RecvStream,
+    mut body: RecvStream,
     respond: &mut SendResponse<Bytes>,
 ) -> io::Result<()> {
     let (reads, writes) = tokio::io::split(pipe);
-    let mut up = pin!(upload(client, body, writes));
-    let mut down = pin!(download(client, reads, respond));
-    let mut is_sent = false;
-    loop {
-        tokio::select! {
-            _ = up.as_mut(), if !is_sent => is_sent = true,
-            outcome = down.as_mut() => return outcome,
+    {
+        let mut up = pin!(upload(client, &mut body, writes));
+        let mut down = pin!(download(client, reads, respond));
+        let mut is_sent = false;
+        loop {
+            tokio::select! {
+                _ = up.as_mut(), if !is_sent => is_sent = true,
+                outcome = down.as_mut() => break outcome?,
+            }
+        }
+    }
+    let _ = timeout(LINGER_WAIT, linger(&mut body)).await;
+    Ok(())
+}
+
+/// Takes and drops what is still to come of a body whose response is complete: some clients take the reset of the stream, which would
+/// end it, for a failure.
+async fn linger(body: &mut RecvStream) {
+    let mut left = LINGER_BYTES_MAX;
+    while let Some(Ok(piece)) = body.data().await {
+        left = left.saturating_sub(piece.len());
+        if left == 0 || body.flow_control().release_capacity(piece.len()).is_err() {
+            return;
         }
     }
 }
 
 /// Writes a request, as it comes.
-async fn upload(client: &RefCell<Client>, mut body: RecvStream, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
+async fn upload(client: &RefCell<Client>, body: &mut RecvStream, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
     send(client, &mut to).await?;
     while let Some(piece) = body.data().await {
         let piece = piece.map_err(io::Error::other)?;
@@ -136,6 +158,43 @@ async fn given_up(respond: &mut SendResponse<Bytes>, answer: Option<&mut SendStr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_body_is_taken_to_its_end_behind_an_early_response() {
+        let (ours, theirs) = Stream::within(PIPE_BYTES);
+        let serve = async {
+            let mut connection = h2::server::Builder::new().handshake::<_, Bytes>(ours).await.unwrap();
+            let (request, mut respond) = connection.accept().await.unwrap().unwrap();
+            let client = RefCell::new(Client::default());
+            let (parts, body) = request.into_parts();
+            client.borrow_mut().request(&http2::request_from(&parts, false).unwrap());
+            let (pipe, mut conversation) = Stream::within(PIPE_BYTES);
+            conversation.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 1\r\n\r\nx").await.unwrap();
+            let drive = async { while connection.accept().await.is_some() {} };
+            let (outcome, ()) = tokio::join!(carry(&client, pipe, body, &mut respond), drive);
+            outcome.unwrap();
+        };
+        let ask = async {
+            let (sender, connection) = h2::client::handshake(theirs).await.unwrap();
+            let ask = async {
+                let request = Request::post("https://o.test/").body(()).unwrap();
+                let (response, mut body) = sender.ready().await.unwrap().send_request(request, false).unwrap();
+                assert_eq!(response.await.unwrap().status(), 401);
+                for _ in 0..30 {
+                    http2::content(&mut body, Bytes::from_static(&[b'x'; 10_000])).await.unwrap();
+                }
+                http2::end(&mut body, &proto::http::Fields::default()).unwrap();
+                // It has not been reset.
+                let reset = poll_fn(|context| body.poll_reset(context));
+                assert!(timeout(Duration::from_millis(300), reset).await.is_err());
+            };
+            tokio::select! {
+                () = ask => {}
+                outcome = connection => panic!("{outcome:?}"),
+            }
+        };
+        tokio::join!(serve, ask);
+    }
 
     #[tokio::test]
     async fn a_response_without_a_body_ends_with_its_head() {
