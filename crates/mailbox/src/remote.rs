@@ -24,3 +24,14 @@ pub enum NotLeft {
     /// The server of the list has not taken the request.
     Unreached,
 }
+
+impl NotLeft {
+    /// The reason in words, for the log.
+    pub const fn words(self) -> &'static str {
+        match self {
+            NotLeft::Unread => "the mail cannot be read",
+            NotLeft::Unsigned => "no signature covers the fields of the list",
+            NotLeft::Unreached => "the server of the list has not taken it",
+        }
+    }
+}

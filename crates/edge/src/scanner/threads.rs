@@ -88,6 +88,32 @@ pub enum Outcome {
     Excluded,
 }
 
+impl Outcome {
+    /// The name in the log.
+    const fn name(&self) -> &'static str {
+        match self {
+            Outcome::Clean => "clean",
+            Outcome::Found(_) => "found",
+            Outcome::Failed(_) => "failed",
+            Outcome::Excluded => "excluded",
+        }
+    }
+
+    /// The name of the finding, or why it has failed.
+    fn finding(&self) -> Option<&str> {
+        match self {
+            Outcome::Found(name) | Outcome::Failed(name) => Some(name),
+            Outcome::Clean | Outcome::Excluded => None,
+        }
+    }
+}
+
+/// Names of findings, for the log; none of a clean file.
+fn names(outcomes: &[Outcome]) -> Option<String> {
+    let names: Vec<&str> = outcomes.iter().filter_map(Outcome::finding).collect();
+    (!names.is_empty()).then(|| names.join("; "))
+}
+
 /// A request under way.
 pub struct Job {
     /// Request it belongs to.
@@ -295,10 +321,11 @@ impl Job {
         self.metrics.content_bytes_total.add(examined.bytes);
         let (client, subject) = (&self.client, String::from_utf8_lossy(subject));
         let ms = started.elapsed().as_millis() as u64;
+        let (outcome, named) = (outcomes[0].name(), names(&outcomes));
         if found {
-            tracing::info!(%client, %subject, bytes = examined.bytes, ms, outcome = ?outcomes[0], "scanned");
+            tracing::info!(%client, %subject, bytes = examined.bytes, ms, outcome, found = named, "scanned");
         } else {
-            tracing::debug!(%client, %subject, bytes = examined.bytes, ms, outcome = ?outcomes[0], "scanned");
+            tracing::debug!(%client, %subject, bytes = examined.bytes, ms, outcome, found = named, "scanned");
         }
         outcomes
     }
@@ -525,6 +552,13 @@ mod tests {
         assert_eq!(said(&findings, &settings, false), [Outcome::Found("A".into())]);
         assert_eq!(said(&findings, &settings, true), [Outcome::Found("A".into()), Outcome::Found("B".into())]);
         assert_eq!(said(&findings[..1], &settings, true), [Outcome::Found("L".into())]);
+    }
+
+    #[test]
+    fn the_log_names_what_was_found() {
+        let both = [Outcome::Found("A".into()), Outcome::Found("B".into())];
+        assert_eq!((both[0].name(), names(&both)), ("found", Some("A; B".into())));
+        assert_eq!((Outcome::Clean.name(), names(&[Outcome::Clean])), ("clean", None));
     }
 
     #[test]

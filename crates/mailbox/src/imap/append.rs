@@ -127,7 +127,8 @@ impl Append {
             match tokio::task::block_in_place(|| source.read(&mut chunk)) {
                 Ok(length @ 1..) => self.add(&chunk[..length]).await,
                 outcome => {
-                    tracing::error!(?outcome, "a message cannot be read");
+                    let reason = outcome.err().map_or_else(|| "it ends early".into(), |error| error.to_string());
+                    tracing::error!(reason, "a message cannot be read");
                     self.fail(no("[SERVERBUG] A part cannot be read"));
                 }
             }

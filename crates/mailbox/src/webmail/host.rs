@@ -418,7 +418,8 @@ impl Host for Server<'_> {
             Some(count)
         };
         let outcome = remote.leave(url, &mut read);
-        tracing::info!(account = self.name, ?outcome, "unsubscribe request sent to the server of a list");
+        let reason = outcome.err().map(NotLeft::words);
+        tracing::info!(account = self.name, reason, "unsubscribe request sent to the server of a list");
         outcome.map_err(|why| match why {
             NotLeft::Unread => Failure::Store,
             NotLeft::Unsigned => Failure::Unsigned,

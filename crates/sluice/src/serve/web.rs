@@ -219,7 +219,8 @@ impl Course {
         }
         if self.decision.verdict == Verdict::Block {
             let (url, reason) = (String::from_utf8_lossy(&self.url), self.reason());
-            tracing::info!(client = ?self.client, %url, reason = &*reason.detail, action = "pass", "would be blocked by web lists");
+            let client = self.client.map(|client| client.to_string());
+            tracing::info!(client, %url, reason = &*reason.detail, action = "pass", "would be blocked by web lists");
         }
         if let Some(location) = &self.decision.redirect {
             let cookie = self.decision.cookie.as_deref().map(Into::into);

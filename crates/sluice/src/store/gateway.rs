@@ -452,8 +452,12 @@ impl Store {
         let mut warned: Option<Instant> = None;
         while volume.is_none() && !*self.end.borrow() {
             if warned.is_none_or(|warned| warned.elapsed() > WARN_EVERY) {
-                tracing::warn!(folder = %self.settings.folder.display(), "waiting for another process to close the store");
-                warned = Some(Instant::now());
+                let folder = self.settings.folder.display();
+                // At each hand-over the process before needs a moment.
+                match warned.replace(Instant::now()) {
+                    None => tracing::info!(%folder, "waiting for another process to close the store"),
+                    Some(_) => tracing::warn!(%folder, "still waiting for another process to close the store"),
+                }
             }
             std::thread::sleep(TRY_EVERY);
             volume = open(&self.settings.volume())?;

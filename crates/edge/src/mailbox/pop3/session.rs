@@ -410,7 +410,7 @@ impl Session {
         if told != Some(line) && matches!(verb, Verb::List | Verb::Uidl | Verb::Lang) && !self.has_strayed {
             self.has_strayed = true;
             let (server, user) = (&self.door.route.forward, self.shown_user());
-            tracing::warn!(%server, user, command = ?verb, "excess lines in a listing dropped");
+            tracing::warn!(%server, user, command = verb.name(), "excess lines in a listing dropped");
         }
     }
 
