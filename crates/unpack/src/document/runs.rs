@@ -129,6 +129,7 @@ impl Runs {
                 },
                 State::Base64(mut run) => {
                     let goes_on = loop {
+                        at += run.characters(&held[at..], outbox);
                         let Some(&byte) = held.get(at) else { break true };
                         if !run.byte(byte, &mut self.runs, outbox) {
                             break false;

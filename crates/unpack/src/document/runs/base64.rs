@@ -86,7 +86,57 @@ pub(super) enum Decided {
     Dropped,
 }
 
+/// Characters that are read at a time, and the bytes that they stand for.
+const CHARACTERS_MAX: usize = 1_024;
+const DECODED_BYTES_MAX: usize = CHARACTERS_MAX / 4 * 3 + 1;
+
+/// The values of characters; [`NO_VALUE`] of all others.
+static VALUES: [u8; 256] = {
+    let mut values = [NO_VALUE; 256];
+    let mut at = 0;
+    while at < 256 {
+        if let Some(value) = text::base64::value(at as u8) {
+            values[at] = value;
+        }
+        at += 1;
+    }
+    values
+};
+
+const NO_VALUE: u8 = u8::MAX;
+
 impl Base64 {
+    /// Reads the first characters at once where they go on with a long line and its run is decided upon, as [`Base64::byte`] would read
+    /// each; how many.
+    pub fn characters(&mut self, bytes: &[u8], outbox: &mut Outbox) -> usize {
+        let is_within = self.line_ends == 0 && self.line_chars >= LINE_MIN && !self.blank;
+        if !is_within || self.decided == Decided::Open || self.is_base32 || self.padded || self.reference.is_some() {
+            return 0;
+        }
+        let mut decoded = [0; DECODED_BYTES_MAX];
+        let (mut bits, mut bit_count, mut length, mut count) = (self.bits, self.bit_count, 0, 0);
+        for &byte in bytes.iter().take(CHARACTERS_MAX) {
+            let value = VALUES[usize::from(byte)];
+            if value == NO_VALUE {
+                break;
+            }
+            bits = bits << 6 | u32::from(value);
+            bit_count += 6;
+            if bit_count >= 8 {
+                bit_count -= 8;
+                decoded[length] = (bits >> bit_count) as u8;
+                length += 1;
+            }
+            count += 1;
+        }
+        self.line_chars += count;
+        if self.decided == Decided::Told {
+            (self.bits, self.bit_count) = (bits, bit_count);
+            outbox.content(&decoded[..length]);
+        }
+        count
+    }
+
     /// Reads a byte; whether the run goes on.
     pub fn byte(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) -> bool {
         if let Some(count) = self.reference {
@@ -282,4 +332,35 @@ fn prefix(run: &[u8]) -> &[u8] {
 /// Returns whether the first bytes have a known type.
 fn is_known(bytes: &[u8]) -> bool {
     !matches!(recognise(bytes), FileType::Binary | FileType::Image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_are_read_at_once_are_those_that_are_read_one_by_one() {
+        let line: Vec<u8> = (0..5_000_u32).map(|at| text::base64::ALPHABET[(at * at >> 3) as usize % 64]).collect();
+        let told = |at_once: bool| {
+            let (mut run, mut outbox, mut runs) = (Base64::default(), Outbox::default(), 0);
+            let (mut at, mut calls) = (0, 0);
+            while let Some(&byte) = line.get(at) {
+                let count = if at_once { run.characters(&line[at..], &mut outbox) } else { 0 };
+                calls += 1;
+                at += count;
+                if count == 0 {
+                    assert!(run.byte(byte, &mut runs, &mut outbox));
+                    at += 1;
+                }
+            }
+            (outbox.last_content(usize::MAX).to_vec(), run.bits & 0xff, run.bit_count, run.line_chars, calls)
+        };
+        let (one_by_one, at_once) = (told(false), told(true));
+        assert_eq!(
+            (&one_by_one.0, one_by_one.1, one_by_one.2, one_by_one.3),
+            (&at_once.0, at_once.1, at_once.2, at_once.3)
+        );
+        assert_eq!((one_by_one.0.len(), one_by_one.4), (3_750, 5_000));
+        assert!(at_once.4 < 1_000, "{}", at_once.4);
+    }
 }
