@@ -270,6 +270,10 @@ fn requests_of_http_go_where_their_connection_was_meant_to() {
             assert_eq!(get("/", server).text(), "hello");
             assert_eq!(get("/eicar", server).status(), "403");
             assert_eq!(get("/", "192.0.2.77").status(), other);
+            // One without a name is for the server that the connection was meant for.
+            assert_eq!(get("/", "").text(), "hello");
+            let mut old = connect(&machines, &format!("{server}:80"));
+            assert_eq!(old.ask("GET / HTTP/1.0\r\n\r\n").text(), "hello");
         }
         gateway.wait_for_log("request to a host with another address");
     }

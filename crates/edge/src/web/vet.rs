@@ -84,8 +84,22 @@ impl Session {
         [scheme, b"://", authority, request.path()].concat()
     }
 
+    /// A request that names no server, as one to the address that its connection was meant for (RFC 9112, section 3.3).
+    fn named(&self, request: &Request) -> Option<Request> {
+        let is_nameless = request.authority().unwrap_or_default().is_empty();
+        let is_meant = is_nameless && self.opened.is_none() && self.settings.mode == Mode::Transparent;
+        let server = self.door.meant_for().filter(|_| is_meant)?;
+        let address = Destination { host: server.ip().to_canonical().to_string(), port: server.port(), is_tls: false };
+        let mut named = request.clone();
+        let authority = address.authority();
+        named.fields.set("Host", authority.strip_suffix(":80").unwrap_or(&authority).as_bytes());
+        Some(named)
+    }
+
     /// Whether a request may be made, and where it goes.
     pub(super) async fn vet(&self, request: &Request) -> Result<Order, Refused> {
+        let named = self.named(request);
+        let request = named.as_ref().unwrap_or(request);
         let runtime = self.shared.runtime.borrow().clone();
         let hostname = &*runtime.settings.hostname;
         if head::is_loop(&request.fields, hostname) {
@@ -131,7 +145,8 @@ impl Session {
     /// Where a request goes.
     async fn destination(&self, request: &Request) -> Result<Destination, Refused> {
         let authority = request.authority().unwrap_or_default();
-        let asked = || Destination::parse(authority, 80).ok_or_else(|| Refused::new(400, "No server has this name."));
+        let why = if authority.is_empty() { "The request names no host." } else { "No server has this name." };
+        let asked = || Destination::parse(authority, 80).ok_or_else(|| Refused::new(400, why));
         if let Some(opened) = &self.opened {
             return opened.asked(request).ok_or_else(|| Refused::new(400, "No server has this name."));
         }

@@ -39,7 +39,7 @@ pub(super) struct Base64 {
     bit_count: u32,
 }
 
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Alphabet {
     #[default]
     Base64,
@@ -110,7 +110,12 @@ impl Base64 {
     /// each; how many.
     pub fn characters(&mut self, bytes: &[u8], outbox: &mut Outbox) -> usize {
         let is_within = self.line_ends == 0 && self.line_chars >= LINE_MIN && !self.blank;
-        if !is_within || self.decided == Decided::Open || self.is_base32 || self.padded || self.reference.is_some() {
+        if !is_within
+            || self.decided == Decided::Open
+            || self.alphabet != Alphabet::Base64
+            || self.padded
+            || self.reference.is_some()
+        {
             return 0;
         }
         let mut decoded = [0; DECODED_BYTES_MAX];
