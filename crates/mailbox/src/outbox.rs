@@ -16,6 +16,7 @@ use std::time::Duration;
 use store::{Arrival, Error, Mailbox, Quota, Refused, Sealed, SpecialUse, State, Transaction, Uids};
 
 use crate::file::File;
+use crate::queue::Leavings;
 use crate::relay::Wake;
 use schedule::{Limits, Schedule};
 
@@ -45,6 +46,8 @@ pub struct Queue {
     changed: Mutex<Vec<(u32, Vec<String>)>>,
     schedule: Mutex<Schedule>,
     stop_seconds: AtomicU64,
+    /// Lists of mails whose answers come when the store is with another process; none: such mails are cut off.
+    pub leavings: Option<Leavings>,
     /// Outcomes of recipients.
     pub counts: Counts,
 }
@@ -71,6 +74,7 @@ impl Queue {
             changed: Mutex::default(),
             schedule,
             stop_seconds: AtomicU64::new(2),
+            leavings: None,
             counts: Counts::default(),
         }
     }

@@ -14,12 +14,14 @@
 //! envelope ([`Entry`]) for all recipients: it is there by the flush that acknowledged it, and as a copy of what is delivered takes no
 //! room. In memory there is an index of who is due when ([`schedule`]); notes are decoded for it once, and again when they are tried.
 //! A mail may be sent twice if the server is killed between the next hop's answer and the note of it, or if the power fails soon after
-//! the note, which waits for no flush. A server that ends sends no final dot any more, and waits for answers to those that it has sent. Bounds: [`WAITING_MAX`], and
+//! the note, which waits for no flush. A server that ends sends no final dot any more, and waits for answers to those that it has sent, for a
+//! server that follows in its [`Leavings`]. Bounds: [`WAITING_MAX`], and
 //! [`schedule::Limits`]; of each mail under way a piece is held.
 
 mod attempt;
 mod content;
 mod handover;
+mod leavings;
 mod local;
 mod manage;
 mod notice;
@@ -36,6 +38,7 @@ use crate::outbox::{hash, place, take_over};
 use crate::relay::Gate;
 use crate::site::{Site, seconds};
 use attempt::{Ended, Owed};
+use leavings::{Left, List};
 use schedule::{Health, Job, Schedule, Turn};
 
 pub use crate::outbox::{
@@ -44,6 +47,7 @@ pub use crate::outbox::{
 };
 pub use crate::relay::Patience;
 pub use handover::{Handover, Untaken, forget, hand_over};
+pub use leavings::Leavings;
 pub(crate) use local::is_here;
 pub use manage::{Action, Filter, act, rests_until, retry, select};
 pub use suppression::{forgive_all, suppress_all};
@@ -56,6 +60,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How long failures of a mail wait for its other destinations that are under way, in seconds: one notification names them all.
 const ROUND: i64 = 10;
+
+/// How often it is looked whether a process before this one has let go of its mails.
+const LIST_EVERY: u64 = 1;
+
+/// How long it takes at most to leave mails to a list.
+const LEAVE_WAIT: Duration = Duration::from_secs(1);
 
 /// When outcomes that could not be stored are to be noted again, in seconds.
 const DEBT_PAUSE: i64 = 60;
@@ -77,13 +87,17 @@ pub async fn run(site: Arc<Site>) {
     if let Err(error) = site.store.transact(take_over).await {
         tracing::error!(%error, "mail of an earlier queue cannot be taken over");
     }
+    let lists = site.queue.leavings.as_ref().map(Leavings::found).unwrap_or_default();
     let (tasks, work, debts) = (JoinSet::new(), HashMap::new(), HashMap::new());
-    let mut sender = Sender { site: &site, next_uid: 0, clock: seconds(), tasks, work, debts };
+    let mut sender = Sender { site: &site, next_uid: 0, clock: seconds(), tasks, work, debts, lists, left: Vec::new() };
+    sender.lend();
     loop {
+        sender.read_lists().await;
         sender.follow_clock();
         sender.index();
         let until = sender.begin_due();
-        let wait = Duration::from_secs(u64::try_from(until.saturating_sub(seconds())).unwrap_or(0).min(CLOCK_EVERY));
+        let longest = if sender.lists.is_empty() { CLOCK_EVERY } else { LIST_EVERY };
+        let wait = Duration::from_secs(u64::try_from(until.saturating_sub(seconds())).unwrap_or(0).min(longest));
         tokio::select! {
             Some(ended) = sender.tasks.join_next_with_id() => sender.settle(ended),
             () = site.queue.wake.woken() => {}
@@ -105,6 +119,10 @@ struct Sender<'a> {
     work: HashMap<tokio::task::Id, Work>,
     /// Outcomes that are not in the store yet, by mail. Their jobs are with the host.
     debts: HashMap<u32, Debt>,
+    /// Mails that processes before this one have sent, and wait for.
+    lists: Vec<List>,
+    /// Mails whose answers are left to the next one.
+    left: Vec<Left>,
 }
 
 /// The work of a task.
@@ -168,6 +186,48 @@ impl Sender<'_> {
             let Some(entry) = mailbox.note(mail).and_then(|note| Entry::decode(note)) else { continue };
             for destination in entry.destinations() {
                 self.enter(&mut schedule, mail, Some(&entry), destination);
+            }
+        }
+    }
+
+    /// Leaves the mails alone that are on lists.
+    fn lend(&self) {
+        let state = self.site.store.state();
+        let mut schedule = self.site.queue.schedule();
+        for (mail, destination) in self.lists.iter().flat_map(|list| &list.sent) {
+            if let Some(entry) = entry(&state, *mail).filter(|entry| entry.destinations().contains(&&**destination)) {
+                schedule.lend(*mail, destination, sender_of(&entry));
+            }
+        }
+    }
+
+    /// Notes the answers on lists whose process has let go of them, and takes back its mails.
+    async fn read_lists(&mut self) {
+        for list in std::mem::take(&mut self.lists) {
+            let Some(answers) = list.answers() else {
+                self.lists.push(list);
+                continue;
+            };
+            let (sent, count) = (list.sent.len(), answers.len());
+            tracing::info!(mails = sent, answers = count, "mails that the process before has sent");
+            let mut is_whole = true;
+            for (mail, fates) in answers {
+                if let Some(owed) = attempt::answered(self.site, mail, fates).await.owed {
+                    is_whole &= !owed.is_refused;
+                    self.owe(mail, Vec::new(), owed);
+                }
+            }
+            let job = |(mail, destination): &(u32, String)| self.site.queue.schedule().job(*mail, destination);
+            let jobs: Vec<Job> = list.sent.iter().filter_map(job).collect();
+            for job in jobs {
+                match self.debts.get_mut(&job.mail) {
+                    Some(debt) => debt.jobs.push(job),
+                    None => self.wait(job, Pause { is_lost: false, was_looked_at: false }),
+                }
+            }
+            // Without room for its answers it is read again by the next process.
+            if is_whole {
+                list.remove();
             }
         }
     }
@@ -244,7 +304,8 @@ impl Sender<'_> {
         };
         let Some(work) = self.work.remove(&id) else { return };
         let pause = Pause { is_lost: ended.is_none(), was_looked_at: matches!(work, Work::Look(_)) };
-        let Ended { health, owed } = ended.unwrap_or(Ended { health: Health::Unknown, owed: None });
+        let Ended { health, owed, left } = ended.unwrap_or(Ended { health: Health::Unknown, owed: None, left: None });
+        self.left.extend(left);
         let (mail, jobs) = match work {
             Work::Attempt(job, _) | Work::Look(job) => {
                 self.site.queue.schedule().done(job, health, seconds());
@@ -313,11 +374,32 @@ impl Sender<'_> {
             let is_late =
                 if is_passed { begun.elapsed() >= self.site.queue.stop_wait() } else { passed.elapsed() >= GRACE };
             if self.tasks.is_empty() || is_late {
-                return;
+                return self.leave().await;
             }
             if let Ok(Some(ended)) = tokio::time::timeout(LOOK_EVERY, self.tasks.join_next_with_id()).await {
                 self.settle(ended);
             }
+        }
+    }
+
+    /// Leaves mails that a next hop may have already to a list, where another process takes over.
+    async fn leave(&mut self) {
+        let Some(leavings) = self.site.queue.leavings.clone().filter(Leavings::hands_over) else { return };
+        let passed = |sender: &Sender<'_>| -> Vec<Arc<Gate>> {
+            sender.work.values().filter_map(Work::gate).filter(|gate| gate.is_passed()).cloned().collect()
+        };
+        passed(self).iter().for_each(|gate| gate.leave());
+        let begun = Instant::now();
+        while !passed(self).is_empty() && begun.elapsed() < LEAVE_WAIT {
+            if let Ok(Some(ended)) = tokio::time::timeout(LOOK_EVERY, self.tasks.join_next_with_id()).await {
+                self.settle(ended);
+            }
+        }
+        let left = std::mem::take(&mut self.left);
+        if !left.is_empty()
+            && let Err(error) = leavings.leave(left)
+        {
+            tracing::warn!(%error, "mails whose answer has not come yet are cut off");
         }
     }
 

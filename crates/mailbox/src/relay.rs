@@ -30,7 +30,10 @@ pub struct Outgoing {
 /// The gate before the final dot of a mail: behind it the next hop may have the mail, whether its answer comes or not. It is closed when the
 /// server ends.
 #[derive(Debug, Default)]
-pub struct Gate(AtomicU8);
+pub struct Gate {
+    state: AtomicU8,
+    left: Notify,
+}
 
 impl Gate {
     const PASSED: u8 = 1;
@@ -39,20 +42,30 @@ impl Gate {
     /// Whether the final dot may be sent.
     pub fn pass(&self) -> bool {
         let passed = |state: u8| (state & Self::CLOSED == 0).then_some(state | Self::PASSED);
-        self.0.fetch_update(SeqCst, SeqCst, passed).is_ok()
+        self.state.fetch_update(SeqCst, SeqCst, passed).is_ok()
     }
 
     /// The next hop has answered.
     pub fn come_back(&self) {
-        self.0.fetch_and(!Self::PASSED, SeqCst);
+        self.state.fetch_and(!Self::PASSED, SeqCst);
     }
 
     pub(crate) fn close(&self) {
-        self.0.fetch_or(Self::CLOSED, SeqCst);
+        self.state.fetch_or(Self::CLOSED, SeqCst);
     }
 
     pub(crate) fn is_passed(&self) -> bool {
-        self.0.load(SeqCst) & Self::PASSED != 0
+        self.state.load(SeqCst) & Self::PASSED != 0
+    }
+
+    /// Leaves the answer to whoever waits on when the store has been closed.
+    pub(crate) fn leave(&self) {
+        self.left.notify_one();
+    }
+
+    /// Waits until the answer is left to somebody else.
+    pub(crate) async fn left(&self) {
+        self.left.notified().await;
     }
 }
 

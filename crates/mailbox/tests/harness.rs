@@ -35,6 +35,8 @@ pub struct Server {
     /// How long a command may work; as usual, if that is none.
     pub work_max: Option<Duration>,
     inspector: Option<Arc<dyn flow::Inspector>>,
+    /// How long a server that ends waits for answers that it leaves to the next one.
+    pub leaves: Option<Duration>,
     /// How long the server has been running when it starts.
     age: Duration,
 }
@@ -86,6 +88,7 @@ impl Server {
             scripts: SiteScripts::default(),
             work_max: None,
             inspector,
+            leaves: None,
             age,
         };
         server.open(ending);
@@ -104,6 +107,11 @@ impl Server {
         site.inspector = self.inspector.clone();
         site.work_max = self.work_max.unwrap_or(site.work_max);
         site.age(self.age);
+        if let Some(wait) = self.leaves {
+            let leavings = queue::Leavings::beside(&self.path(), wait);
+            leavings.hand_over();
+            site.queue.leavings = Some(leavings);
+        }
         let site = Arc::new(site);
         tokio::spawn(queue::run(site.clone()));
         tokio::spawn(mailbox::indexing::run(site.clone()));

@@ -139,3 +139,36 @@ async fn a_restart_waits_for_the_answer_to_a_final_dot() {
     assert!(waiting(&server).is_empty());
     assert_eq!(hop.asked("taken.test"), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_follows_waits_for_answers_left_to_it() {
+    let hop = Hop::new(false);
+    let mut server = Server::start_with(Some(Arc::new(hop.clone())));
+    server.leaves = Some(Duration::from_secs(30));
+    server.restart().await;
+    send(&server, None, &["a@taken.test", "b@later.test"]).await;
+    hop.until_asked(&["taken.test", "later.test"]).await;
+    server.restart().await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(hop.asked("taken.test"), 1, "the process before it waits for the answer");
+    hop.answers.send_replace(true);
+    until("what was taken is gone", || waiting(&server).iter().all(|(to, _)| to == "b@later.test")).await;
+    assert_eq!(hop.asked("taken.test"), 1);
+    until("what was deferred is tried again", || hop.asked("later.test") > 1).await;
+    let folder = server.path().parent().unwrap().to_owned();
+    let is_list = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("volume.sent");
+    assert!(!std::fs::read_dir(folder).unwrap().any(|entry| is_list(entry.unwrap())), "the list is removed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_without_an_answer_is_tried_again_when_its_list_is_let_go() {
+    let hop = Hop::new(false);
+    let mut server = Server::start_with(Some(Arc::new(hop.clone())));
+    server.leaves = Some(Duration::from_millis(1_500));
+    server.restart().await;
+    send(&server, None, &["a@taken.test"]).await;
+    hop.until_asked(&["taken.test"]).await;
+    server.restart().await;
+    assert_eq!(hop.asked("taken.test"), 1);
+    until("it is tried again", || hop.asked("taken.test") == 2).await;
+}

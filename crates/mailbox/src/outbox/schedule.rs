@@ -181,6 +181,14 @@ impl Schedule {
         job
     }
 
+    /// Adds a job that another process works at: it is with the host until it is inserted again or removed.
+    pub fn lend(&mut self, mail: u32, destination: &str, sender: u32) -> Job {
+        let job = Job { mail, destination: self.number(destination) };
+        let is_in_line = self.take_out(job);
+        self.place(job, Waiting { alarm: i64::MAX, sender, is_in_line, at: At::Alarmed });
+        job
+    }
+
     /// A job is gone, in whatever state it is.
     pub fn remove(&mut self, job: Job) {
         self.take_out(job);

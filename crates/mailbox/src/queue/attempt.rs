@@ -8,12 +8,13 @@ use proto::smtp::{Body as BodyKind, MailFrom, Path};
 use store::{Arrival, Error, Refused, Sealed, Transaction};
 
 use super::content::{Source, open};
+use super::leavings::Left;
 use super::local;
 use super::notice::{self, Event, Kind};
 use crate::file::File;
 use crate::inspecting;
 use crate::outbox::{self, Entry, MAILBOX, Recipient, add, entry, note, one, place};
-use crate::relay::{Content, Fate, Gate, Health, Outcome, Outgoing, Patience, Report};
+use crate::relay::{Content, Fate, Gate, Health, Outcome, Outgoing, Patience, Report, Sending};
 use crate::site::{Site, seconds};
 
 /// Bytes of a header that are looked at.
@@ -29,6 +30,8 @@ pub(super) struct Ended {
     pub health: Health,
     /// Outcomes that are not in the store yet.
     pub owed: Option<Owed>,
+    /// A next hop may have the mail, and has not answered.
+    pub left: Option<Left>,
 }
 
 /// Outcomes of a mail that are not in the store yet: its failures wait for those of its other destinations, and what finds no room for that.
@@ -42,8 +45,19 @@ pub(super) struct Owed {
 
 impl Ended {
     const fn learned(health: Health) -> Ended {
-        Ended { health, owed: None }
+        Ended { health, owed: None, left: None }
     }
+
+    const fn with(health: Health, owed: Option<Owed>) -> Ended {
+        Ended { health, owed, left: None }
+    }
+}
+
+/// How sending has ended.
+enum Sent {
+    Report(Report),
+    /// The answer to the final dot is left to somebody else.
+    Left(Sending),
 }
 
 /// Tries to send a mail, and notes what came of it.
@@ -58,19 +72,43 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str, gate: Arc
     let is_over = now.saturating_sub(entry.since) >= site.patience.whole;
     let (refused, mine) = suppressed(site, &entry, mine);
     if mine.is_empty() {
-        return Ended { health: Health::Unknown, owed: concluded(site, mail, entry, refused).await };
+        return Ended::with(Health::Unknown, concluded(site, mail, entry, refused).await);
     }
     let (entry, outcome) = inspected(site, mail, entry).await;
-    let Report { fates, health } = match outcome {
-        Err(fate) => Report::all(mine.len(), &fate, Health::Unknown),
+    let sent = match outcome {
+        Err(fate) => Sent::Report(Report::all(mine.len(), &fate, Health::Unknown)),
         Ok(()) => match local::deliver(site, mail, &entry, &mine).await {
-            Some(report) => report,
+            Some(report) => Sent::Report(report),
             None => send(site, mail, &entry, (destination, gate), &mine).await,
         },
     };
+    let Report { fates, health } = match sent {
+        Sent::Report(report) => report,
+        Sent::Left(sending) => {
+            let owed = if refused.is_empty() { None } else { concluded(site, mail, entry, refused).await };
+            let recipients = mine.into_iter().map(|one| one.to).collect();
+            let left = Some(Left { mail, destination: destination.to_owned(), recipients, sending });
+            return Ended { left, ..Ended::with(Health::Unknown, owed) };
+        }
+    };
     let events = mine.into_iter().zip(fates).map(|(recipient, fate)| event(recipient, fate, is_over));
     let events = refused.into_iter().chain(events).collect();
-    Ended { health, owed: concluded(site, mail, entry, events).await }
+    Ended::with(health, concluded(site, mail, entry, events).await)
+}
+
+/// Notes outcomes that came after the process which had sent the mail has closed the store.
+pub(super) async fn answered(site: &Site, mail: u32, fates: Vec<(String, Fate)>) -> Ended {
+    let Some(entry) = entry(&site.store.state(), mail) else { return Ended::learned(Health::Unknown) };
+    let is_over = seconds().saturating_sub(entry.since) >= site.patience.whole;
+    let of = |(to, fate): (String, Fate)| {
+        let recipient = entry.recipients.iter().find(|one| one.to == to)?;
+        Some(event(recipient.clone(), fate, is_over))
+    };
+    let events: Vec<Event> = fates.into_iter().filter_map(of).collect();
+    match events.is_empty() {
+        true => Ended::learned(Health::Unknown),
+        false => Ended::with(Health::Unknown, concluded(site, mail, entry, events).await),
+    }
 }
 
 /// Divides recipients by those who get no more mail of accounts. What has no sender goes to them all the same.
@@ -130,7 +168,7 @@ pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Ended {
     };
     let events = entry.recipients.iter().filter(is_meant).map(event).collect();
     let entry = Entry { is_warned: true, ..entry };
-    Ended { health: Health::Unknown, owed: concluded(site, mail, entry, events).await }
+    Ended::with(Health::Unknown, concluded(site, mail, entry, events).await)
 }
 
 fn event(recipient: Recipient, fate: Fate, is_over: bool) -> Event {
@@ -150,8 +188,8 @@ async fn send(
     entry: &Entry,
     (destination, gate): (&str, Arc<Gate>),
     mine: &[Recipient],
-) -> Report {
-    let now = |fate: Fate| Report::all(mine.len(), &fate, Health::Unknown);
+) -> Sent {
+    let now = |fate: Fate| Sent::Report(Report::all(mine.len(), &fate, Health::Unknown));
     let Some(relay) = &site.relay else { return now(Fate::later((4, 3, 5), "there is no relay")) };
     let Some(body) = open(site, mail) else { return now(Fate::later((4, 3, 0), "it cannot be read")) };
     let mut source = Source::new(body);
@@ -182,14 +220,24 @@ async fn send(
     let (content, mut pieces) = Content::new();
     let needs_no_tls = traits.needs_no_tls && !mail_from.require_tls;
     let destination = destination.into();
-    let sending = relay.send(Outgoing { destination, mail: mail_from, needs_no_tls, recipients, bytes, content, gate });
+    let passed = gate.clone();
+    let mut sending =
+        relay.send(Outgoing { destination, mail: mail_from, needs_no_tls, recipients, bytes, content, gate });
     let feeding = async {
         while let Some((offset, tell)) = pieces.next().await {
             let _ = tell.send(piece(&mut source, trace, entry.skipped, offset));
         }
+        passed.left().await;
     };
-    let (report, ()) = tokio::join!(sending, feeding);
-    if report.fates.len() == mine.len() { report } else { now(Fate::later((4, 3, 0), "the relay has ended")) }
+    let report = tokio::select! {
+        report = &mut sending => report,
+        () = feeding => return Sent::Left(sending),
+        () = passed.left() => return Sent::Left(sending),
+    };
+    match report.fates.len() == mine.len() {
+        true => Sent::Report(report),
+        false => now(Fate::later((4, 3, 0), "the relay has ended")),
+    }
 }
 
 /// The sender of a mail that a script forwards, where senders are rewritten.
@@ -302,7 +350,7 @@ pub(super) async fn settle(site: &Site, mail: u32, owed: Owed) -> Ended {
     events.retain(|event| present.recipients.iter().any(|one| one.to == event.recipient.to));
     let left = if events.is_empty() { events } else { noted(site, mail, &entry, events).await };
     let owed = (!left.is_empty()).then_some(Owed { entry, events: left, is_refused: true });
-    Ended { health: Health::Unknown, owed }
+    Ended::with(Health::Unknown, owed)
 }
 
 fn log(site: &Site, mail: u32, entry: &Entry, event: &Event) {

@@ -30,7 +30,7 @@ use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfi
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::discovery::Discovery;
 use mailbox::feedback::Feedback;
-use mailbox::queue::Queue;
+use mailbox::queue::{Leavings, Queue};
 use mailbox::scripts::SiteScripts;
 use mailbox::{Elsewhere, File, Handle, Relay, Remote, Rewriter, Site, Writer};
 use store::{Format, Options, Volume};
@@ -78,6 +78,8 @@ pub struct Store {
     pub settings: StoreSettings,
     /// How long mails that a next hop may have already wait for its answer when the server ends.
     stop_seconds: u64,
+    /// Mails whose answers come when the process that follows has the store.
+    leavings: Leavings,
     /// Where it listens.
     pub sockets: Vec<(Door, Sockets)>,
     /// This machine among those that share it.
@@ -168,6 +170,7 @@ impl Store {
         Ok(Store {
             settings: settings.clone(),
             stop_seconds,
+            leavings: Leavings::beside(&settings.volume(), Duration::from_secs(stop_seconds)),
             sockets: sockets.collect::<Result<_, String>>()?,
             member: cluster.map(member).transpose()?,
             reception: cluster.map(reception).transpose()?,
@@ -329,7 +332,10 @@ impl Store {
             Some(member) => self.take_turns(&runtime, member, parts, &listening, &mut waiting),
         };
         if self.member.is_none() && *self.end.borrow() {
-            runtime.block_on(following::serve(&self.settings.volume(), &mut waiting, self.over.subscribe()));
+            runtime.block_on(async {
+                following::serve(&self.settings.volume(), &mut waiting, self.over.subscribe()).await;
+                self.leavings.finish().await;
+            });
         }
         runtime.shutdown_timeout(Duration::from_secs(1));
         outcome
@@ -435,6 +441,8 @@ impl Store {
         site.remote = parts.remote.clone();
         site.signer = Some(Arc::new(Signers::new(self.settings.dkim())));
         site.queue = Queue::new(self.settings.queue.limits());
+        // The store of a cluster may go to another machine, which knows nothing of this one's processes.
+        site.queue.leavings = self.member.is_none().then(|| self.leavings.clone());
         site.patience = self.settings.queue.patience();
         site.relay_domains = self.settings.queue.relay_domains.clone();
         let from = &self.settings.queue.feedback_from;
@@ -507,11 +515,13 @@ impl Store {
                 }
             }
         }
-        // A process that follows waits for the store: mails under way are cut off soon then.
+        // A process that follows waits for the store: answers to mails under way are left to it.
         let mut mails = Duration::ZERO;
         if *self.over.borrow() {
             site.queue.set_stop_seconds(self.stop_seconds);
             mails = Duration::from_secs(self.stop_seconds);
+        } else {
+            self.leavings.hand_over();
         }
         drop(site);
         end.send_replace(true);
