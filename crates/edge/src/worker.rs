@@ -155,7 +155,7 @@ impl Shared {
 /// Learns what the next hop offers, before the first client asks.
 async fn probe(shared: Rc<Shared>, door: Arc<Door>) {
     let hostname = shared.runtime.borrow().settings.hostname.clone();
-    let _ = Hop::probe(&door.route, &hostname, &shared.upstreams).await;
+    Hop::know(&door.route, &hostname, &shared.upstreams).await;
 }
 
 /// The way from a socket to a session.

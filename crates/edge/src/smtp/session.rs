@@ -53,6 +53,9 @@ const LAG: Duration = Duration::from_millis(5);
 /// How long a client may take to take what we say.
 const REPLY_WAIT: Duration = Duration::from_secs(60);
 
+/// How long a client waits for its greeting, at most, where it is not known yet what the next hop offers.
+const LEARN_WAIT: Duration = Duration::from_secs(5);
+
 /// One session.
 pub struct Session {
     pub(super) shared: Rc<Shared>,
@@ -180,6 +183,9 @@ async fn admit(shared: Rc<Shared>, came: Came, ticket: Ticket, mut stream: Strea
             stream.close().await;
             return Ok(None);
         }
+    } else if door.route.facts.extensions().is_none() {
+        let hostname = shared.runtime.borrow().settings.hostname.clone();
+        let _ = timeout(LEARN_WAIT, Hop::know(&door.route, &hostname, &leases)).await;
     }
     let cipher = stream.cipher();
     let mut session = Box::new(Session::new(shared, Came { door, settings, client }, ticket, cipher));
@@ -716,6 +722,14 @@ fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: 
         Forward::Maildir(_) | Forward::Discard => {
             Extensions { eight_bit_mime: true, smtputf8: true, ..Extensions::default() }
         }
+        // The store is part of this program: what it offers is known before it answers.
+        Forward::Store => door.route.facts.extensions().unwrap_or(Extensions {
+            eight_bit_mime: true,
+            smtputf8: true,
+            dsn: true,
+            require_tls: true,
+            ..Extensions::default()
+        }),
         // Of a hop that has not been spoken to yet, what nearly all of them do is expected.
         _ => door.route.facts.extensions().unwrap_or(Extensions { eight_bit_mime: true, ..Extensions::default() }),
     };

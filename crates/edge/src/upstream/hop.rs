@@ -68,6 +68,11 @@ impl Hop {
         }
     }
 
+    /// Learns what a hop offers, once: others wait for who does, and nobody waits if it was not to be learned.
+    pub async fn know(route: &Route, hostname: &str, leases: &Leases) {
+        route.facts.ask(Hop::probe(route, hostname, leases)).await;
+    }
+
     /// A connection of one client's own, over which it may log in; one that waits, where they are all this client's.
     ///
     /// # Errors
@@ -196,4 +201,60 @@ impl Maildir {
 fn disk(error: &std::io::Error) -> Reply {
     tracing::error!(%error, "cannot write to the Maildir");
     Reply::new(451, (4, 3, 0), "Cannot store the message now")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::settings::{Target, Tls};
+
+    /// Greets after a while; how many connections it has had.
+    async fn serve(listener: TcpListener) -> u32 {
+        let mut count = 0;
+        while let Ok(Ok((stream, _))) = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await {
+            count += 1;
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                let mut stream = BufReader::new(stream);
+                stream.write_all(b"220 hop.test\r\n").await.unwrap();
+                stream.read_line(&mut String::new()).await.unwrap();
+                stream.write_all(b"250-hop.test\r\n250-DSN\r\n250 SMTPUTF8\r\n").await.unwrap();
+                let _ = stream.read_line(&mut String::new()).await;
+            });
+        }
+        count
+    }
+
+    #[tokio::test]
+    async fn clients_wait_for_the_one_who_asks_what_a_hop_offers() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let forward = format!("smtp://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let route = Route::new(&Target::new(forward), &Tls::default()).unwrap();
+        let served = tokio::spawn(serve(listener));
+        let leases = Leases::default();
+        let client = || async {
+            Hop::know(&route, "mx.test", &leases).await;
+            route.facts.extensions().is_some_and(|hop| hop.smtputf8 && hop.dsn)
+        };
+        assert_eq!(tokio::join!(client(), client(), client()), (true, true, true));
+        assert_eq!(served.await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_hop_that_is_not_there_is_asked_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let route = Route::new(&Target::new(format!("smtp://{address}").parse().unwrap()), &Tls::default()).unwrap();
+        let leases = Leases::default();
+        Hop::know(&route, "mx.test", &leases).await;
+        let _listener = TcpListener::bind(address).await.unwrap();
+        let again = Hop::know(&route, "mx.test", &leases);
+        tokio::time::timeout(Duration::from_millis(200), again).await.expect("nobody waits again");
+    }
 }

@@ -166,6 +166,8 @@ impl Route {
 #[derive(Debug, Default)]
 pub struct HopFacts {
     extensions: Mutex<Option<Extensions>>,
+    /// Whether it has been asked for them; held while it is.
+    asked: tokio::sync::Mutex<bool>,
     refusal: Mutex<Option<Reply>>,
     insecurity: Mutex<Option<Insecurity>>,
 }
@@ -220,6 +222,19 @@ impl HopFacts {
     /// It has been spoken to.
     pub fn learn(&self, extensions: Extensions) {
         *self.extensions.lock().expect("no holder panics") = Some(extensions);
+    }
+
+    /// Asks it for its extensions, unless they are known, or it was asked before; waits for whoever asks now.
+    pub async fn ask(&self, asking: impl Future) {
+        if self.extensions().is_some() {
+            return;
+        }
+        let mut was_asked = self.asked.lock().await;
+        if !*was_asked && self.extensions().is_none() {
+            // Whoever is not waited for any longer has asked, too.
+            *was_asked = true;
+            asking.await;
+        }
     }
 
     /// A new connection may be greeted otherwise.
