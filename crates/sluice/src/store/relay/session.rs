@@ -139,6 +139,7 @@ impl Sent {
             let open = self.open();
             let taken = match self.transaction(hop, host, mail, &open).await {
                 Ok(taken) => taken,
+                Err(reply) if is_first && reply == gone() => return Err(()),
                 Err(reply) if is_first && reply.code == 421 => {
                     self.open().into_iter().for_each(|at| self.fates[at] = Some(Fate::said(&reply, &host.name)));
                     return Err(());
