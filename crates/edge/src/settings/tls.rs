@@ -215,11 +215,11 @@ pub struct Tlsa {
 }
 
 impl Tlsa {
-    /// Reads the data of a record.
-    pub fn read(bytes: &[u8]) -> Option<Tlsa> {
-        let (head, data) = bytes.split_at_checked(3)?;
-        let &[usage, selector, matching] = head else { return None };
-        Some(Tlsa { usage, selector, matching, data: data.to_vec() })
+    /// Reads the data of a record. One that is too short is there all the same: nobody is known by it, and TLS is needed (RFC 7672, section 2.2).
+    pub fn read(bytes: &[u8]) -> Tlsa {
+        let number = |at: usize| bytes.get(at).copied().unwrap_or(u8::MAX);
+        let [usage, selector, matching] = [0, 1, 2].map(number);
+        Tlsa { usage, selector, matching, data: bytes.get(3..).unwrap_or_default().to_vec() }
     }
 
     /// Whether a mail server can be known by it: usages 0 and 1 are none for SMTP (RFC 7672, section 3.1.3).

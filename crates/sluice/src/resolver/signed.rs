@@ -100,7 +100,7 @@ fn read(message: &Message, name: &Name) -> Option<Vec<Tlsa>> {
         return None;
     }
     let records = message.answers_of(name).filter(|record| record.kind == kind::TLSA).take(RECORDS_MAX);
-    let read = |data: &Data| if let Data::Other(bytes) = data { Tlsa::read(bytes) } else { None };
+    let read = |data: &Data| if let Data::Other(bytes) = data { Some(Tlsa::read(bytes)) } else { None };
     Some(records.filter_map(|record| read(&record.data)).collect())
 }
 

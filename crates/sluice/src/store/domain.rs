@@ -291,7 +291,7 @@ fn srv(record: &Record) -> Option<(u16, &str)> {
 }
 
 fn tlsa(record: &Record) -> Option<Tlsa> {
-    if let Record::Tlsa(bytes) = record { Tlsa::read(bytes) } else { None }
+    if let Record::Tlsa(bytes) = record { Some(Tlsa::read(bytes)) } else { None }
 }
 
 fn tlsa_data(Tlsa { usage, selector, matching, data }: &Tlsa) -> String {
