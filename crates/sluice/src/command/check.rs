@@ -2,6 +2,7 @@
 
 mod first_start;
 mod modes;
+mod nobody;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -167,7 +168,10 @@ fn store(config: &Config, said: &mut Vec<String>) -> Result<(), Failure> {
         Err(_) => said.push(format!("accounts in {}, which this user cannot look at", accounts.display())),
         Ok(true) => {
             let read = Accounts::open(&accounts).map_err(|error| format!("{}: {error}", accounts.display()))?;
-            said.push(format!("{} accounts in {}", read.directory().accounts().count(), accounts.display()));
+            let directory = read.directory();
+            said.push(format!("{} accounts in {}", directory.accounts().count(), accounts.display()));
+            let warnings = nobody::warnings(config, &directory);
+            warnings.iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
         }
         Ok(false) if store.lookups.is_empty() => {
             eprintln!("sluice: warning: {}: nobody has an account yet", accounts.display());
