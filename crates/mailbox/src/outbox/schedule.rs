@@ -13,7 +13,8 @@
 //!   then one mail finds out. Mails for a destination that rests are not touched.
 //! - **Fairness.** Destinations with ready jobs take turns, and within one its senders do: a list of a million does not stand before a
 //!   mail of somebody else.
-//! - **Alarms.** Each job has a time at which the host wants to look at it even if its destination rests.
+//! - **Alarms.** Each job has a time at which the host wants to look at it even if its destination rests. One that should have been tried
+//!   before, to a destination that does not rest, is tried first: the server was stopped, or the clock has been put ahead.
 //!
 //! Bounds: memory is that of the jobs, less than [`JOB_BYTES_MAX`] each; each call works in the logarithm of their number.
 
@@ -23,6 +24,12 @@ pub use crate::relay::Health;
 
 /// Bytes of a job at the most, with names of destinations and senders that many jobs share left out.
 pub const JOB_BYTES_MAX: usize = 200;
+
+/// A job that is due for so long without having been ready was not tried in its time, in seconds.
+const MISSED: i64 = 60;
+
+/// How long such a job may wait for an attempt when its alarm has come, in seconds.
+const LAST_ATTEMPT_WAIT: i64 = 3_600;
 
 /// A mail and one of its destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +93,7 @@ pub struct Schedule {
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
+    due: i64,
     alarm: i64,
     sender: u32,
     /// It stands in the line of its sender.
@@ -169,7 +177,7 @@ impl Schedule {
     pub fn insert(&mut self, mail: u32, destination: &str, sender: u32, due: i64, alarm: i64) -> Job {
         let job = Job { mail, destination: self.number(destination) };
         let is_in_line = self.take_out(job);
-        self.place(job, Waiting { alarm, sender, is_in_line, at: At::Later(due.min(alarm)) });
+        self.place(job, Waiting { due, alarm, sender, is_in_line, at: At::Later(due.min(alarm)) });
         job
     }
 
@@ -177,7 +185,7 @@ impl Schedule {
     pub fn hold(&mut self, mail: u32, destination: &str, sender: u32) -> Job {
         let job = Job { mail, destination: self.number(destination) };
         let is_in_line = self.take_out(job);
-        self.place(job, Waiting { alarm: i64::MAX, sender, is_in_line, at: At::Held });
+        self.place(job, Waiting { due: 0, alarm: i64::MAX, sender, is_in_line, at: At::Held });
         job
     }
 
@@ -185,7 +193,7 @@ impl Schedule {
     pub fn lend(&mut self, mail: u32, destination: &str, sender: u32) -> Job {
         let job = Job { mail, destination: self.number(destination) };
         let is_in_line = self.take_out(job);
-        self.place(job, Waiting { alarm: i64::MAX, sender, is_in_line, at: At::Alarmed });
+        self.place(job, Waiting { due: 0, alarm: i64::MAX, sender, is_in_line, at: At::Alarmed });
         job
     }
 
@@ -284,6 +292,11 @@ impl Schedule {
         {
             self.times.remove(&(time, job));
             let Some(waiting) = self.jobs.get_mut(&job) else { continue };
+            let rests_until = self.destinations.get(job.destination as usize).map_or(0, |one| one.rests_until);
+            let is_missed = waiting.at != At::Ready && waiting.due.saturating_add(MISSED) <= now;
+            if waiting.alarm <= now && is_missed && rests_until <= now {
+                waiting.alarm = now.saturating_add(LAST_ATTEMPT_WAIT);
+            }
             if waiting.alarm <= now {
                 waiting.at = At::Alarmed;
                 return Some(job);

@@ -114,7 +114,7 @@ fn a_job_is_tried_when_it_is_due_and_once_at_a_time() {
                 match schedule.next(now) {
                     Turn::Attempt(job) => {
                         let (due, alarm) = waiting.remove(&job).expect("it waits");
-                        assert!(due <= now && now < alarm, "{due} {alarm} at {now}");
+                        assert!(due <= now && now < alarm + LAST_ATTEMPT_WAIT, "{due} {alarm} at {now}");
                         assert!(!under_way.contains(&job));
                         under_way.push(job);
                     }
@@ -216,4 +216,22 @@ fn a_job_takes_few_bytes_and_names_are_forgotten() {
         few.next(0);
     }
     assert!(few.names.is_empty() && few.destinations.len() < 10 && few.rests.is_empty(), "{}", few.destinations.len());
+}
+
+#[test]
+fn a_mail_whose_time_has_passed_while_nobody_looked_is_tried_once_more() {
+    let mut schedule = Schedule::new(Limits::default());
+    let [missed, far] = [1, 2].map(|mail| schedule.insert(mail, "a", 1, if mail == 1 { 100 } else { 900_000 }, 500));
+    let resting = schedule.insert(3, "b", 1, 160, 500);
+    schedule.destinations.iter_mut().filter(|one| &*one.name == "b").for_each(|one| one.rests_until = 2_000_000);
+    assert_eq!(schedule.next(100), Turn::Attempt(missed));
+    schedule.done(missed, Health::Unknown, 100);
+    schedule.insert(1, "a", 1, 160, 500);
+    // The clock is put ahead.
+    let turns: Vec<Turn> = (0..4).map(|_| schedule.next(864_000)).collect();
+    assert!(turns.contains(&Turn::Attempt(missed)), "{turns:?}");
+    assert!(turns.contains(&Turn::Alarm(far)) && turns.contains(&Turn::Alarm(resting)), "{turns:?}");
+    schedule.done(missed, Health::Unknown, 864_000);
+    schedule.insert(1, "a", 1, 864_000, 500);
+    assert_eq!(schedule.next(864_000), Turn::Alarm(missed), "once");
 }
