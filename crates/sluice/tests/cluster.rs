@@ -444,3 +444,42 @@ fn nothing_is_taken_where_one_server_alone_acknowledges() {
     let (status, said) = cluster.command(&a, &["check"]);
     assert!(status == 1 && said.contains("wrong  database: no synchronous standbys"), "{said}");
 }
+
+/// Runs `sluice sendmail` at a node.
+fn command_sends(node: &Gateway, subject: &str) {
+    use std::io::Write as _;
+    let config = node.folder.path().join("sluice.toml");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.arg("sendmail").arg("-C").arg(config).args(["-i", "tim@mx.test"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("Subject: {subject}\n\nbody\n").as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn mail_of_commands_and_commands_at_any_node_reach_the_owner() {
+    let Some(cluster) = Cluster::start() else { return };
+    let node = |name: &str| {
+        let text = cluster.text(name, "synchronous = false");
+        let text =
+            text.replace("[store]\n", "[store]\nrelay = \"smtp://127.0.0.1:9\"\nmaildrop = \"FOLDER/maildrop\"\n");
+        Gateway::with_files(&text, &files(SECRET))
+    };
+    let a = node("a");
+    cluster.wait_for_owner(&a, "a");
+    let b = node("b");
+    command_sends(&a, "at the owner");
+    wait_for(|| (subjects(a.addresses[1]).len() == 1).then_some(()), "mail of the owner's commands");
+    command_sends(&b, "at the other");
+    wait_for(|| (subjects(a.addresses[1]).len() == 2).then_some(()), &format!("mail of commands: {}", b.log()));
+    let is_empty = || std::fs::read_dir(b.folder.path().join("maildrop")).unwrap().next().is_none();
+    wait_for(|| is_empty().then_some(()), "the file to be removed");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let listed = command.args(["queue", "list", "--store"]).arg(b.folder.path().join("store/mail")).output().unwrap();
+    assert_eq!((listed.status.code(), &*listed.stderr), (Some(1), &b""[..]), "the owner says that nothing waits");
+    a.kill();
+    cluster.wait_for_owner(&b, "b");
+    command_sends(&b, "after it");
+    let all = ["at the owner", "at the other", "after it"];
+    wait_for(|| (subjects(b.addresses[1]) == all).then_some(()), &format!("each mail once: {}", b.log()));
+}

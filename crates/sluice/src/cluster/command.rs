@@ -147,7 +147,7 @@ async fn check(database: &Database, settings: &ClusterSettings, maildrop: Option
 fn emptied(folder: &Path, count: usize) -> Result<String, String> {
     match count {
         0 => Ok(format!("nothing waits in {}", folder.display())),
-        _ => Err(format!("{count} mails wait in {} until this node has the store", folder.display())),
+        _ => Err(format!("{count} mails wait in {} for the node that has the store", folder.display())),
     }
 }
 

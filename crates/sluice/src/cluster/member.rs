@@ -90,6 +90,11 @@ impl Member {
         })
     }
 
+    /// The name of this node.
+    pub fn node(&self) -> &str {
+        &self.settings.node
+    }
+
     /// Follows the owner until this node has the volume; none if the program ends before.
     pub async fn wait(&self, mut end: watch::Receiver<bool>) -> Option<Owned> {
         let mut turn = Turn { member: self, session: None, cache: None, vigil: self.vigil(), trouble: String::new() };

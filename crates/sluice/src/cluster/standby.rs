@@ -1,6 +1,6 @@
 //! The doors of a node that does not have the store: they hand every connection over to the owner.
 //!
-//! Where there is no owner, or it does not answer, a connection waits: a take-over is a pause for clients.
+//! Commands on its control socket are handed over as well. Where there is no owner, or it does not answer, a connection waits: a take-over is a pause for clients.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// The name of a connection that a command has made, in place of that of a door.
+pub const COMMAND: &str = "control";
+
 /// The name of a connection that a door of the gateway hands over, in place of that of a door. Commands reach their own node alone.
 pub const fn within(caller: &Caller) -> Option<&'static str> {
     match caller {
@@ -39,7 +42,7 @@ pub const fn within(caller: &Caller) -> Option<&'static str> {
 pub async fn serve(
     member: &Arc<Member>,
     doors: &[(Door, Arc<Socket>)],
-    reception: Option<&Socket>,
+    (reception, control): (Option<&Socket>, Option<&Socket>),
     waiting: &mut mpsc::Receiver<(std::os::unix::net::UnixStream, Caller)>,
     sessions_max: usize,
 ) {
@@ -57,6 +60,15 @@ pub async fn serve(
             None => std::future::pending().await,
         }
     };
+    let commands = async {
+        match control {
+            Some(socket) => {
+                let commands = Commands { member: member.clone(), places: places.clone() };
+                accept("store control", socket, &commands).await;
+            }
+            None => std::future::pending().await,
+        }
+    };
     let hand_on = async {
         while let Some((stream, caller)) = waiting.recv().await {
             if let (Ok(stream), Some(door)) = (tokio::net::UnixStream::from_std(stream), within(&caller)) {
@@ -69,6 +81,7 @@ pub async fn serve(
     tokio::select! {
         () = turn_away => {}
         () = hand_on => {}
+        () = commands => {}
     }
 }
 
@@ -89,6 +102,24 @@ impl Handler for Clients {
     fn begin(&self, stream: Stream, peer: SocketAddr, place: OwnedSemaphorePermit) {
         let handed = Handed { door: self.door.name().into(), client: network_address(peer) };
         relay(&self.member, place, stream, handed);
+    }
+}
+
+/// Commands on this machine, which the owner answers.
+struct Commands {
+    member: Arc<Member>,
+    places: Arc<Semaphore>,
+}
+
+impl Handler for Commands {
+    type Place = OwnedSemaphorePermit;
+
+    async fn enter(&self, _stream: &Stream, _peer: SocketAddr) -> Result<OwnedSemaphorePermit, Option<String>> {
+        self.places.clone().try_acquire_owned().map_err(|_| None)
+    }
+
+    fn begin(&self, stream: Stream, _peer: SocketAddr, place: OwnedSemaphorePermit) {
+        relay(&self.member, place, stream, Handed { door: COMMAND.into(), client: None });
     }
 }
 

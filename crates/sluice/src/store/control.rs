@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edge::net::accept::{Handler, accept};
-use edge::net::listening::{Owner, Sockets};
+use edge::net::listening::{Owner, Socket, Sockets};
 use edge::net::stream::Stream;
 use edge::settings::{Address, SocketMode};
 use mailbox::recall::{self, Found, Place};
@@ -134,11 +134,22 @@ fn note(log: &Log, message_id: &str, found: &Found) -> io::Result<()> {
     log.note(&json!({ "time": audit::now(), "recalled": message_id, "places": places }))
 }
 
+/// Listens beside a store.
+fn listen(volume: &Path) -> Result<Sockets, String> {
+    let owner = Owner { mode: SocketMode(0o600), group: None };
+    Sockets::open(&Address::Unix(path(volume)), &owner, 1, false)
+}
+
+/// The socket at a node whose commands are answered by another one, and what removes it; none if it cannot be had.
+pub fn of_follower(volume: &Path) -> Option<(Socket, Sockets)> {
+    let sockets = listen(volume).inspect_err(|error| tracing::warn!(%error, "commands do not reach the owner")).ok()?;
+    Some((sockets.take()?.ok()?, sockets))
+}
+
 impl Control {
     /// Listens beside a store; without it the server serves all the same.
     pub fn open(volume: &Path) -> Option<Control> {
-        let owner = Owner { mode: SocketMode(0o600), group: None };
-        let sockets = Sockets::open(&Address::Unix(path(volume)), &owner, 1, false);
+        let sockets = listen(volume);
         let audit = audit(volume).map_err(|error| format!("{}.audit: {error}", volume.display()));
         match sockets.and_then(|sockets| Ok(Control { sockets, audit: audit? })) {
             Ok(control) => Some(control),
@@ -147,6 +158,11 @@ impl Control {
                 None
             }
         }
+    }
+
+    /// The log in which recalls are noted.
+    pub fn audit(&self) -> Log {
+        self.audit.clone()
     }
 
     /// Answers until it is dropped.
@@ -179,7 +195,11 @@ impl Handler for Commands {
     }
 }
 
-async fn converse(stream: Stream, site: &Site, audit: &Log) -> io::Result<()> {
+/// Answers a command.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn converse(stream: Stream, site: &Site, audit: &Log) -> io::Result<()> {
     let store = &site.store;
     let (mut stream, mut line) = (BufReader::new(stream), String::new());
     show::read_line(&mut stream, &mut line, WAIT).await?;

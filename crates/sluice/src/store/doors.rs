@@ -29,7 +29,8 @@ use mailbox::{Guest, Site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
-use super::callers;
+use super::{callers, control, entrusted};
+use crate::audit::Log;
 use crate::cluster::handing::{self, Handed, Secret};
 use crate::cluster::standby;
 use crate::config::Door;
@@ -172,15 +173,26 @@ impl Doors {
     }
 
     /// Takes clients that other nodes of a cluster hand over.
-    pub async fn receive(self, socket: Arc<Socket>, secret: Secret) {
+    pub async fn receive(self, socket: Arc<Socket>, secret: Secret, audit: Option<Log>) {
         let introductions = Arc::new(Semaphore::new(INTRODUCTIONS_MAX));
-        accept("cluster", &socket, &Reception { doors: self, secret, introductions }).await;
+        accept("cluster", &socket, &Reception { doors: self, secret, introductions, audit }).await;
     }
 
-    async fn received(self, stream: Stream, handed: &Handed) {
+    async fn received(self, stream: Stream, handed: &Handed, audit: Option<Log>) {
         if let Some(caller) = Caller::DOORS.into_iter().find(|caller| standby::within(caller) == Some(&*handed.door)) {
             return self.hand_over(stream, caller);
         }
+        let of_command = match (&*handed.door, audit) {
+            (entrusted::DOOR, _) => entrusted::serve(stream, &self.site).await,
+            (standby::COMMAND, Some(audit)) => control::converse(stream, &self.site, &audit).await,
+            _ => return self.client(stream, handed).await,
+        };
+        if let Err(error) = of_command {
+            tracing::debug!(%error, door = handed.door, "connection of another node's command aborted");
+        }
+    }
+
+    async fn client(self, stream: Stream, handed: &Handed) {
         let Some(door) = Door::named(&handed.door) else { return };
         self.held().await;
         match self.admit(door, handed.client) {
@@ -323,6 +335,8 @@ struct Reception {
     doors: Doors,
     secret: Secret,
     introductions: Arc<Semaphore>,
+    /// The log of recalls by commands.
+    audit: Option<Log>,
 }
 
 impl Handler for Reception {
@@ -333,12 +347,12 @@ impl Handler for Reception {
     }
 
     fn begin(&self, mut stream: Stream, _peer: SocketAddr, place: OwnedSemaphorePermit) {
-        let (doors, secret) = (self.doors.clone(), self.secret.clone());
+        let (doors, secret, audit) = (self.doors.clone(), self.secret.clone(), self.audit.clone());
         tokio::spawn(async move {
             let handed = handing::take(&mut stream, &secret).await;
             drop(place);
             match handed {
-                Ok(handed) => doors.received(stream, &handed).await,
+                Ok(handed) => doors.received(stream, &handed, audit).await,
                 Err(error) => tracing::warn!(%error, "connection to the cluster address refused"),
             }
         });

@@ -37,12 +37,13 @@ use store::{Format, Options, Volume};
 use tokio::runtime::Runtime as Loops;
 use tokio::sync::{mpsc, watch};
 
-use super::control::Control;
+use super::control::{self, Control};
 use super::dkim::signer::Signers;
 use super::dmarc::{Reporter, Tally};
 use super::doors::{Doors, Identity};
+use super::entrusted::Owner as StoreOwner;
 use super::following;
-use super::maildrop::{self, Maildrop};
+use super::maildrop::{self, Intake, Maildrop};
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
 use super::relay::{Means, Reports, outbound};
@@ -366,11 +367,14 @@ impl Store {
         while !*self.end.borrow() {
             let turn = async {
                 let (reception, most) = (listening.reception.as_deref(), self.settings.sessions_max);
+                let control = control::of_follower(&self.settings.volume());
+                let control = control.as_ref().map(|(socket, _)| socket);
                 let folder = self.settings.maildrop.as_deref();
                 tokio::select! {
                     () = maildrop::watch(folder.unwrap_or(Path::new(""))), if folder.is_some() => None,
+                    () = self.entrust(member) => None,
                     owned = member.wait(self.end.subscribe()) => owned,
-                    () = standby::serve(member, &listening.doors, reception, waiting, most) => None,
+                    () = standby::serve(member, &listening.doors, (reception, control), waiting, most) => None,
                 }
             };
             let Some(owned) = runtime.block_on(turn) else { return Ok(()) };
@@ -383,6 +387,25 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Hands mail of commands over to the node that has the store, until it is dropped.
+    async fn entrust(&self, member: &Arc<Member>) {
+        match self.maildrop() {
+            Some(maildrop) => {
+                let most = self.settings.message_bytes_max;
+                maildrop.serve(Intake::Owner(StoreOwner(member.clone()), most)).await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    fn maildrop(&self) -> Option<Maildrop> {
+        let maildrop = Maildrop::new(self.settings.maildrop.as_ref()?, &self.settings.maildrop_trusted);
+        Some(match &self.member {
+            Some(member) => maildrop.of_node(member.node()),
+            None => maildrop,
+        })
     }
 
     fn take_turn(
@@ -482,7 +505,9 @@ impl Store {
         (end, holds): (watch::Sender<bool>, watch::Receiver<bool>),
     ) -> Result<(), Failure> {
         let mut listeners = tokio::task::JoinSet::new();
-        if let Some(control) = Control::open(&self.settings.volume()) {
+        let control = Control::open(&self.settings.volume());
+        let audit = control.as_ref().map(Control::audit);
+        if let Some(control) = control {
             listeners.spawn(control.serve(site.clone()));
         }
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&site);
@@ -495,15 +520,15 @@ impl Store {
             let site = site.clone();
             listeners.spawn(async move { dmarc.serve(site).await });
         }
-        if let Some(folder) = &self.settings.maildrop {
-            listeners.spawn(Maildrop::new(folder, &self.settings.maildrop_trusted).serve(site.clone()));
+        if let Some(maildrop) = self.maildrop() {
+            listeners.spawn(maildrop.serve(Intake::Here(site.clone())));
         }
         let (doors, ended) = Doors::new(site.clone(), self.settings.sessions_max, self.identity.clone(), holds);
         for (door, socket) in &listening.doors {
             listeners.spawn(doors.clone().accept(*door, socket.clone()));
         }
         if let (Some(member), Some(socket)) = (&self.member, &listening.reception) {
-            listeners.spawn(doors.clone().receive(socket.clone(), member.secret.clone()));
+            listeners.spawn(doors.clone().receive(socket.clone(), member.secret.clone(), audit));
         }
         let (mut program, mut here) = (self.end.subscribe(), end.subscribe());
         loop {

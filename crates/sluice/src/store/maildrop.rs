@@ -11,6 +11,8 @@
 //! written a file is what the kernel says of it. What is in it may be anything. The queue remembers a mail by the inode of its file until that is removed
 //! for good: a server that ends between taking in and removing takes it in once.
 //!
+//! At a node of a cluster that does not have the store mails go to the node that has it ([`entrusted`](super::entrusted)).
+//!
 //! Of files that stay a user has a bounded number, [`REFUSED_MAX`] and [`UNFINISHED_MAX`]: beyond that his oldest are removed. The more files
 //! stay, the less often the folder is looked at ([`LOOK_A_FILE`]).
 
@@ -28,6 +30,7 @@ use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat_with};
 use rustix::io::Errno;
 use tokio::time::Instant;
 
+use super::entrusted::Owner;
 use super::sendmail::envelope::{self, Envelope};
 use crate::output::Failure;
 use crate::process::privileges::Account;
@@ -112,7 +115,7 @@ pub async fn watch(folder: &Path) {
         tokio::time::sleep(LATE).await;
         let mails = waiting(folder);
         if mails > 0 {
-            tracing::warn!(folder = %folder.display(), mails, "mail of commands waits until this node has the store");
+            tracing::warn!(folder = %folder.display(), mails, "mail of commands waits for the node that has the store");
             tokio::time::sleep(WARN_EVERY).await;
         }
     }
@@ -126,39 +129,59 @@ pub struct Maildrop {
     waiting: HashMap<u32, Instant>,
     /// Keys of mails whose files were removed, and which the queue remembers.
     removed: Vec<String>,
+    /// The node, in front of keys.
+    node: String,
+}
+
+/// The queue that takes mails in.
+pub enum Intake {
+    /// That of this process.
+    Here(Arc<Site>),
+    /// That of another node, and how long a mail may be.
+    Owner(Owner, u64),
 }
 
 /// A mail in it.
 struct Dropped {
     file: File,
+    /// Of its content.
+    bytes: u64,
     handover: Handover,
 }
 
 impl Maildrop {
     /// A folder, and the users who may send as anybody.
     pub fn new(folder: &Path, trusted: &[String]) -> Maildrop {
-        Maildrop { folder: folder.into(), trusted: trusted.to_vec(), waiting: HashMap::new(), removed: Vec::new() }
+        let (waiting, removed, node) = (HashMap::new(), Vec::new(), String::new());
+        Maildrop { folder: folder.into(), trusted: trusted.to_vec(), waiting, removed, node }
+    }
+
+    /// The same at a node of a cluster.
+    pub fn of_node(self, node: &str) -> Maildrop {
+        Maildrop { node: format!("{node}/"), ..self }
     }
 
     /// Takes in what comes, until it is dropped.
-    pub async fn serve(mut self, site: Arc<Site>) {
+    pub async fn serve(mut self, intake: Intake) {
         let (mut seen, mut tried, mut wait) = (None, None::<Instant>, LOOK_EVERY);
-        self.removed = self.stale(&queue::taken(&site.store.state()));
+        if let Intake::Here(site) = &intake {
+            self.removed = self.stale(&queue::taken(&site.store.state()));
+        }
         loop {
             let changed = self.folder.metadata().and_then(|facts| facts.modified()).ok();
             if changed != seen || tried.is_none_or(|tried| tried.elapsed() > TRY_EVERY) {
                 tried = Some(Instant::now());
                 // What is taken in changes the folder, too: it is looked at once more.
                 seen = changed.filter(|changed| is_settled(*changed));
-                wait = LOOK_EVERY.max(LOOK_A_FILE * self.take_in(&site).await);
-                self.forget(&site).await;
+                wait = LOOK_EVERY.max(LOOK_A_FILE * self.take_in(&intake).await);
+                self.forget(&intake).await;
             }
             tokio::time::sleep(wait).await;
         }
     }
 
     /// Takes in what is there; how many files stay.
-    async fn take_in(&mut self, site: &Site) -> u32 {
+    async fn take_in(&mut self, intake: &Intake) -> u32 {
         self.waiting.retain(|_, since| since.elapsed() < TRY_EVERY);
         let (mut staying, mut left) = (Staying::default(), 0u32);
         let entries = match fs::read_dir(&self.folder) {
@@ -179,10 +202,10 @@ impl Maildrop {
             if self.waiting.contains_key(&facts.uid()) {
                 continue;
             }
-            let outcome = match self.open(&path, site.message_bytes_max) {
+            let outcome = match self.open(&path, intake.bytes_max()) {
                 Ok(Some(dropped)) => {
                     let key = dropped.handover.key.clone();
-                    hand(site, dropped).await.map(|()| key)
+                    intake.hand(dropped).await.map(|()| key)
                 }
                 Ok(None) => continue,
                 Err(untaken) => Err(untaken),
@@ -205,21 +228,21 @@ impl Maildrop {
                 }
             }
             if self.removed.len() >= REMEMBERED_MAX {
-                self.forget(site).await;
+                self.forget(intake).await;
             }
         }
         left
     }
 
     /// Has the queue forget mails whose files are gone, when nothing brings these back.
-    async fn forget(&mut self, site: &Site) {
+    async fn forget(&mut self, intake: &Intake) {
         if self.removed.is_empty() {
             return;
         }
         let keys = std::mem::take(&mut self.removed);
         let is_synced = tokio::task::block_in_place(|| File::open(&self.folder).and_then(|folder| folder.sync_all()));
         let outcome = match is_synced {
-            Ok(()) => queue::forget(site, keys.clone()).await.map_err(|error| error.to_string()),
+            Ok(()) => intake.forget(keys.clone()).await,
             Err(error) => Err(error.to_string()),
         };
         if let Err(why) = outcome {
@@ -235,8 +258,10 @@ impl Maildrop {
         }
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let facts = entries.map_while(Result::ok).filter_map(|entry| entry.path().symlink_metadata().ok());
-        let present: HashSet<String> = facts.map(|facts| key(&facts)).collect();
-        keys.iter().filter(|key| !present.contains(*key)).cloned().collect()
+        let present: HashSet<String> = facts.map(|facts| self.key(&facts)).collect();
+        // Those of other nodes are theirs.
+        let is_own = |key: &&String| !key.contains('/') || !self.node.is_empty() && key.starts_with(&self.node);
+        keys.iter().filter(is_own).filter(|key| !present.contains(*key)).cloned().collect()
     }
 
     /// A mail that is whole; none if it is being written, or is gone.
@@ -263,6 +288,7 @@ impl Maildrop {
         let mut file = File::from(openat(CWD, path, flags, Mode::empty()).map_err(|error| later(error.into()))?);
         // What was opened counts, and not what was there before.
         let facts = file.metadata().map_err(later)?;
+        let bytes = facts.len();
         if !facts.is_file() || facts.nlink() != 1 {
             return Err(Untaken::Never("not a file, or one with another name".into()));
         }
@@ -270,7 +296,13 @@ impl Maildrop {
         (&mut file).take(envelope::BYTES_MAX as u64).read_to_end(&mut head).map_err(later)?;
         let (envelope, at) = Envelope::read(&head).ok_or_else(|| Untaken::Never("it has no envelope".into()))?;
         file.seek(SeekFrom::Start(at as u64)).map_err(later)?;
-        Ok(Some(Dropped { file, handover: self.handover(&facts, envelope) }))
+        let bytes = bytes.saturating_sub(at as u64);
+        Ok(Some(Dropped { file, bytes, handover: self.handover(&facts, envelope) }))
+    }
+
+    /// The key of a file: no other has it while this one is there, and a new one with its inode has another time.
+    fn key(&self, facts: &Metadata) -> String {
+        format!("{}{}.{}.{}", self.node, facts.ino(), facts.mtime(), facts.mtime_nsec())
     }
 
     fn handover(&self, facts: &Metadata, envelope: Envelope) -> Handover {
@@ -278,7 +310,7 @@ impl Maildrop {
         let user = Account::numbered(number, facts.gid()).name;
         let Envelope { from, name, notify, ret, envid, recipients } = envelope;
         let is_trusted = self.trusted.contains(&user);
-        Handover { key: key(facts), user, number, is_trusted, from, name, recipients, notify, ret, envid }
+        Handover { key: self.key(facts), user, number, is_trusted, from, name, recipients, notify, ret, envid }
     }
 }
 
@@ -327,13 +359,27 @@ fn is_whole(facts: &Metadata) -> bool {
     facts.mode() & 0o040 != 0
 }
 
-async fn hand(site: &Site, Dropped { mut file, handover }: Dropped) -> Result<(), Untaken> {
-    hand_over(site, handover, move |piece| file.read(piece)).await
-}
+impl Intake {
+    fn bytes_max(&self) -> u64 {
+        match self {
+            Intake::Here(site) => site.message_bytes_max,
+            Intake::Owner(_, most) => *most,
+        }
+    }
 
-/// The key of a file: no other has it while this one is there, and a new one with its inode has another time.
-fn key(facts: &Metadata) -> String {
-    format!("{}.{}.{}", facts.ino(), facts.mtime(), facts.mtime_nsec())
+    async fn hand(&self, Dropped { mut file, bytes, handover }: Dropped) -> Result<(), Untaken> {
+        match self {
+            Intake::Here(site) => hand_over(site, handover, move |piece| file.read(piece)).await,
+            Intake::Owner(owner, _) => owner.take(handover, &mut file, bytes).await,
+        }
+    }
+
+    async fn forget(&self, keys: Vec<String>) -> Result<(), String> {
+        match self {
+            Intake::Here(site) => queue::forget(site, keys).await.map_err(|error| error.to_string()),
+            Intake::Owner(owner, _) => owner.forget(keys).await,
+        }
+    }
 }
 
 fn remove_abandoned(path: &Path, facts: &Metadata) {

@@ -12,6 +12,7 @@ pub mod dkim;
 mod dmarc;
 pub mod domain;
 pub mod doors;
+mod entrusted;
 mod export;
 mod filters;
 mod following;
