@@ -59,6 +59,7 @@ mod quarantine;
 mod queue;
 mod queue_kills;
 mod queue_login;
+mod queue_slow;
 mod queue_tls;
 mod recipes;
 mod recipients;
