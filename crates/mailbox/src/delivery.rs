@@ -26,7 +26,7 @@ use crate::feedback::Feedback;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
 use crate::learner::JUNK;
-use crate::outbox::{Entry, suppress};
+use crate::outbox::{Entry, mark_delivered, suppress};
 use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};
 use crate::writer::Incoming;
@@ -58,6 +58,8 @@ pub(crate) struct Arrived {
     pub require_tls: bool,
     /// Recipients elsewhere, who wait in the queue from the transaction on in which accounts get it.
     pub relayed: Option<Entry>,
+    /// The mail of the queue that it is: that it has been delivered is noted in the same transaction.
+    pub queued: Option<u32>,
 }
 
 /// Why a recipient does not get a mail.
@@ -114,7 +116,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     };
     let programs: Programs =
         mail.recipients.iter().map(|(_, accounts)| accounts.iter().map(program).collect()).collect();
-    let Arrived { incoming, digest, recipients, is_one, relayed, .. } = mail;
+    let Arrived { incoming, digest, recipients, is_one, relayed, queued, .. } = mail;
     let is_feedback = |feedback: &&Feedback| mail.is_inspected && recipients.iter().any(|(to, _)| feedback.is_at(to));
     let feedback = site.feedback.as_ref().filter(is_feedback);
     if feedback.is_none() && programs.iter().flatten().all(Vec::is_empty) {
@@ -123,6 +125,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
         let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
             let mut delivery = Delivery::new(transaction, sealed, &[], is_one);
             delivery.leaving.relayed = relayed;
+            delivery.queued = queued;
             delivery.all(&recipients, &plans)
         };
         return Ok(woken(site, incoming.finish(digest, work).await?));
@@ -149,7 +152,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     let edited = edited(site, &plans, &filtering.head, &sealed).await?;
     let work = move |transaction: &mut Transaction<'_, File>| {
         let mut delivery = Delivery::new(transaction, &sealed, &edited, is_one);
-        delivery.leaving = leaving;
+        (delivery.leaving, delivery.queued) = (leaving, queued);
         let outcomes = delivery.all(&recipients, &plans)?;
         for address in &reported {
             tracing::info!(address, "a recipient has reported a mail, and gets no more");
@@ -266,6 +269,7 @@ struct Delivery<'a, 'b> {
     edited: &'a [(Arc<[u8]>, Sealed)],
     is_one: bool,
     leaving: Leaving,
+    queued: Option<u32>,
     now: i64,
     /// By mailbox and message.
     outcomes: BTreeMap<(u32, u64), Result<(), Error>>,
@@ -281,7 +285,7 @@ impl<'a, 'b> Delivery<'a, 'b> {
         is_one: bool,
     ) -> Self {
         let (leaving, outcomes, filed) = (Leaving::default(), BTreeMap::new(), Vec::new());
-        Delivery { transaction, sealed, edited, is_one, leaving, now: seconds(), outcomes, filed }
+        Delivery { transaction, sealed, edited, is_one, leaving, queued: None, now: seconds(), outcomes, filed }
     }
 
     /// To all addresses, and whether something waits that goes out. What fails as a whole is returned outside.
@@ -292,7 +296,12 @@ impl<'a, 'b> Delivery<'a, 'b> {
             match outcome {
                 // Of one answer for all: what fails takes all of it back.
                 Err(Undelivered::Failed(error)) if self.is_one => return Err(error),
-                outcome => outcomes.all.push(outcome),
+                outcome => {
+                    if let Some(mail) = self.queued.filter(|_| outcome.is_ok()) {
+                        mark_delivered(self.transaction, mail, address)?;
+                    }
+                    outcomes.all.push(outcome);
+                }
             }
             outcomes.filed.push(std::mem::take(&mut self.filed));
         }

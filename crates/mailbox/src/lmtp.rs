@@ -443,6 +443,7 @@ impl<S: Stream> Session<'_, S> {
             is_inspected: self.peer != Peer::Stranger,
             require_tls,
             relayed,
+            queued: None,
         };
         let (replies, filed): (Vec<Reply>, _) = match delivery::deliver(self.site, arrived).await {
             Ok(outcomes) => (outcomes.all.into_iter().map(reply_of).collect(), outcomes.filed),

@@ -3,8 +3,10 @@
 //! A mail that waits is a message of a mailbox in the store, of an account that no accounts file can name, with a note that has its
 //! envelope ([`Entry`]). Bounds: [`WAITING_MAX`].
 
+mod delivered;
 mod entry;
 mod former;
+mod leavings;
 pub mod schedule;
 mod suppressed;
 
@@ -16,11 +18,13 @@ use std::time::Duration;
 use store::{Arrival, Error, Mailbox, Quota, Refused, Sealed, SpecialUse, State, Transaction, Uids};
 
 use crate::file::File;
-use crate::queue::Leavings;
 use crate::relay::Wake;
 use schedule::{Limits, Schedule};
 
+pub(crate) use delivered::{is_delivered, mark_delivered};
 pub use entry::{Entry, Recipient};
+pub use leavings::Leavings;
+pub(crate) use leavings::{Left, List};
 pub use suppressed::{Suppressed, is_suppressed, suppressed};
 pub(crate) use suppressed::{forgive, suppress};
 
@@ -196,7 +200,10 @@ pub(crate) fn one(uid: u32) -> Uids {
 /// Notes an entry anew; without recipients the mail is gone. What was taken out meanwhile does not come back.
 pub(crate) fn note(transaction: &mut Transaction<'_, File>, mail: u32, entry: &Entry) -> Result<(), Error> {
     let (mailbox, found) = place(transaction.state()).ok_or(Refused::NoSuchMailbox)?;
-    match (found.entry(mail).is_some(), entry.recipients.is_empty()) {
+    let is_present = found.entry(mail).is_some();
+    let left = if is_present { &*entry.recipients } else { &[] };
+    delivered::forget_delivered(transaction, mail, left)?;
+    match (is_present, entry.recipients.is_empty()) {
         (false, _) => Ok(()),
         (true, false) => transaction.note(mailbox, mail, Some(&entry.encode())),
         (true, true) => transaction.expunge(mailbox, &one(mail)).map(drop),

@@ -21,35 +21,35 @@
 mod attempt;
 mod content;
 mod handover;
-mod leavings;
 mod local;
 mod manage;
 mod notice;
+mod outcome;
 mod qualified;
 mod suppression;
+mod traits;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use store::State;
 use tokio::task::JoinSet;
 
-use crate::outbox::{hash, place, take_over};
+use crate::outbox::{Left, List, hash, place, take_over};
 use crate::relay::Gate;
 use crate::site::{Site, seconds};
-use attempt::{Ended, Owed};
-use leavings::{Left, List};
+use outcome::{Ended, Owed};
 use schedule::{Health, Job, Schedule, Turn};
 
 pub use crate::outbox::{
-    Counts, Entry, Queue, Recipient, Suppressed, WAITING_MAX, entry, schedule, suppressed, taken, waiting,
+    Counts, Entry, Leavings, Queue, Recipient, Suppressed, WAITING_MAX, entry, schedule, suppressed, taken, waiting,
     waiting_count,
 };
 pub use crate::relay::Patience;
 pub use handover::{Handover, Untaken, forget, hand_over};
-pub use leavings::Leavings;
 pub(crate) use local::is_here;
-pub use manage::{Action, Filter, act, rests_until, retry, select};
+pub use manage::{Acted, Action, Filter, Page, act, count, is_under_way, page, rests_until, retry, select};
 pub use suppression::{forgive_all, suppress_all};
 
 /// How long a mail that is being sent may go on when the server ends, unless its next hop may have it already.
@@ -157,6 +157,10 @@ impl Work {
         if let Work::Attempt(_, gate) = self { Some(gate) } else { None }
     }
 
+    const fn job(&self) -> Option<Job> {
+        if let Work::Attempt(job, _) = self { Some(*job) } else { None }
+    }
+
     fn mail(&self) -> u32 {
         match self {
             Work::Attempt(job, _) | Work::Look(job) => job.mail,
@@ -175,6 +179,7 @@ impl Sender<'_> {
                 debt.until = 0;
             }
         }
+        changed.iter().for_each(|(mail, _)| self.stop(*mail, &state));
         let mut schedule = self.site.queue.schedule();
         for (mail, destinations) in changed.iter().filter(|(mail, _)| *mail < self.next_uid) {
             let entry = entry(&state, *mail);
@@ -186,6 +191,19 @@ impl Sender<'_> {
             let Some(entry) = mailbox.note(mail).and_then(|note| Entry::decode(note)) else { continue };
             for destination in entry.destinations() {
                 self.enter(&mut schedule, mail, Some(&entry), destination);
+            }
+        }
+    }
+
+    /// Ends attempts that an operator has made void, unless a next hop may have the mail already.
+    fn stop(&self, mail: u32, state: &State) {
+        let of_mail = self.work.values().filter(|work| work.mail() == mail);
+        for (job, gate) in of_mail.filter_map(|work| Some((work.job()?, work.gate()?))) {
+            let destination = self.site.queue.schedule().destination(job).to_owned();
+            let is_meant = |one: &Recipient| one.destination() == destination && !one.is_given_up;
+            let is_wanted = |entry: Entry| !entry.is_held && entry.recipients.iter().any(is_meant);
+            if entry(state, mail).is_none_or(|entry| !is_wanted(entry)) {
+                gate.close();
             }
         }
     }
@@ -409,7 +427,7 @@ impl Sender<'_> {
         for mail in due {
             let Some(Debt { jobs, owed, .. }) = self.debts.remove(&mail) else { continue };
             let site = self.site.clone();
-            let task = self.tasks.spawn(async move { attempt::settle(&site, mail, owed).await });
+            let task = self.tasks.spawn(async move { outcome::settle(&site, mail, owed).await });
             self.work.insert(task.id(), Work::Debt(mail, jobs));
         }
     }

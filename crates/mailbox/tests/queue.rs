@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mailbox::queue::{self, Handover, Untaken};
+use mailbox::queue::{self, Acted, Action, Filter, Handover, Untaken};
 use mailbox::{Fate, Health, Outcome, Outgoing, Relay, Report, Sending};
+use proto::smtp::Return;
 use tokio::sync::watch;
 
 use crate::harness::Server;
@@ -171,4 +172,93 @@ async fn a_mail_without_an_answer_is_tried_again_when_its_list_is_let_go() {
     server.restart().await;
     assert_eq!(hop.asked("taken.test"), 1);
     until("it is tried again", || hop.asked("taken.test") == 2).await;
+}
+
+/// What an operator does to a mail whose final dot was sent.
+async fn act(server: &Server, action: Action) {
+    let acted = queue::act(server.site(), &Filter::default(), action).await.unwrap();
+    assert_eq!(acted, Acted { mails: 1, under_way: 1 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_that_is_bounced_while_it_is_sent_comes_back_if_it_was_not_taken() {
+    for (to, comes_back) in [("a@taken.test", 0), ("a@later.test", 1)] {
+        let hop = Hop::new(false);
+        let server = Server::start_with(Some(Arc::new(hop.clone())));
+        send(&server, Some("bob"), &[to]).await;
+        hop.until_asked(&[&to[2..]]).await;
+        assert!(queue::is_under_way(server.site(), 1, &to[2..]));
+        act(&server, Action::Bounce).await;
+        assert_eq!(hop.asked("mail.test"), 0, "its answer is waited for");
+        hop.answers.send_replace(true);
+        until("it is gone", || waiting(&server).is_empty()).await;
+        assert_eq!((hop.asked(&to[2..]), hop.asked("mail.test")), (1, comes_back), "{to}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_that_is_held_while_it_is_sent_is_held_if_it_was_not_taken() {
+    let hop = Hop::new(false);
+    let server = Server::start_with(Some(Arc::new(hop.clone())));
+    send(&server, None, &["a@later.test"]).await;
+    hop.until_asked(&["later.test"]).await;
+    act(&server, Action::Hold).await;
+    hop.answers.send_replace(true);
+    until("it waits", || waiting(&server) == [("a@later.test".to_owned(), 1)]).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!((hop.asked("later.test"), queue::is_under_way(server.site(), 1, "later.test")), (1, false));
+    let acted = queue::act(server.site(), &Filter::default(), Action::Bounce).await.unwrap();
+    assert_eq!(acted, Acted { mails: 1, under_way: 0 });
+    until("it is gone", || waiting(&server).is_empty()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_that_finds_no_room_for_its_notification_waits_for_it() {
+    let hop = Hop::new(false);
+    let server = Server::start_with(Some(Arc::new(hop.clone())));
+    // All of it comes back, for which there is no room.
+    let text = format!("To: x@example.org\n\n{}", "0123456789abcde\n".repeat(15_000));
+    let recipients = ["a@never.test", "b@taken.test"].map(str::to_owned).to_vec();
+    let (user, from, ret) = ("ann".into(), Some("bob".into()), Some(Return::Full));
+    let mail = Handover { user, is_trusted: true, from, recipients, ret, ..Handover::default() };
+    let mut content = text.as_bytes();
+    queue::hand_over(server.site(), mail, move |piece| std::io::Read::read(&mut content, piece)).await.unwrap();
+    hop.until_asked(&["never.test", "taken.test"]).await;
+    fill(&server).await;
+    hop.answers.send_replace(true);
+    until("who has it is gone", || waiting(&server) == [("a@never.test".to_owned(), 0)]).await;
+    let fillers = Filter { domain: Some("filler.test".into()), ..Filter::default() };
+    let refused = Filter { domain: Some("never.test".into()), ..Filter::default() };
+    queue::act(server.site(), &refused, Action::Retry).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(waiting(&server), [("a@never.test".to_owned(), 0)], "there is no room yet");
+    queue::act(server.site(), &fillers, Action::Delete).await.unwrap();
+    for _ in 0..200 {
+        queue::act(server.site(), &refused, Action::Retry).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if hop.asked("mail.test") == 1 {
+            break;
+        }
+    }
+    until("the notification is sent", || hop.asked("mail.test") == 1 && waiting(&server).is_empty()).await;
+    assert_eq!((hop.asked("never.test"), hop.asked("taken.test")), (1, 1), "nobody is asked again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_comes_in_pages() {
+    let hop = Hop::new(false);
+    let server = Server::start_with(Some(Arc::new(hop)));
+    for at in 0..7 {
+        send(&server, None, &[if at == 3 { "x@other.test" } else { "x@filler.test" }]).await;
+    }
+    let filter = Filter { domain: Some("filler.test".into()), ..Filter::default() };
+    let (state, mut after, mut sizes) = (server.store().state(), Some(0), Vec::new());
+    let mut numbers = Vec::new();
+    while let Some(behind) = after {
+        let page = queue::page(&state, &filter, behind, 3);
+        numbers.extend(page.mails.iter().map(|(mail, _)| *mail));
+        (after, _) = (page.next, sizes.push(page.mails.len()));
+    }
+    let all: Vec<u32> = queue::select(&state, &filter).into_iter().map(|(mail, _)| mail).collect();
+    assert_eq!((sizes, numbers, queue::count(&state, &filter)), (vec![3, 3], all, 6));
 }

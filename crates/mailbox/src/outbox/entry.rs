@@ -67,7 +67,12 @@ pub struct Recipient {
     pub notify: String,
     /// `ORCPT=`, as it came; empty if there is none.
     pub orcpt: String,
+    /// An operator gives it up, if the attempt that was under way then has not sent it.
+    pub is_given_up: bool,
 }
+
+/// The time of a recipient that an operator gives up: due at once, for earlier versions as well.
+const GIVEN_UP: i64 = -2;
 
 /// Bytes of a reason that are noted.
 const WHY_BYTES_MAX: usize = 300;
@@ -155,7 +160,8 @@ impl Entry {
             text.push('\n');
         };
         [from, account, address, envid].into_iter().for_each(|text| line(text));
-        for Recipient { to, due, tries, why, host, notify, orcpt } in &self.recipients {
+        for Recipient { to, due, tries, why, host, notify, orcpt, is_given_up } in &self.recipients {
+            let due = if *is_given_up { &GIVEN_UP } else { due };
             line(&format!("{due} {tries} {host}"));
             [to, notify, orcpt, why].into_iter().for_each(|text| line(text));
         }
@@ -187,7 +193,8 @@ impl Entry {
             let (due, tries) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
             let host = times.next().unwrap_or_default().to_owned();
             let (to, notify, orcpt, why) = (text()?, text()?, text()?, text()?);
-            entry.recipients.push(Recipient { to, due, tries, why, host, notify, orcpt });
+            let is_given_up = due == GIVEN_UP;
+            entry.recipients.push(Recipient { to, due, tries, why, host, notify, orcpt, is_given_up });
         }
         entry.trace = rest.to_owned();
         Some(entry)
@@ -222,6 +229,9 @@ impl Recipient {
 
     /// As it waits on when it was not taken.
     pub(crate) fn after(&mut self, fate: &Fate, patience: Patience, now: i64) {
+        if self.is_given_up {
+            return;
+        }
         let doublings = self.tries.min(30);
         let wait = patience.first.saturating_mul(1i64 << doublings).min(patience.longest);
         self.tries = self.tries.saturating_add(1);
@@ -258,7 +268,7 @@ mod tests {
             require_tls: true,
             is_scheduled: true,
             skipped: 7,
-            recipients: vec![recipient("a@b"), recipient("c@d")],
+            recipients: vec![recipient("a@b"), Recipient { due: GIVEN_UP, is_given_up: true, ..recipient("c@d") }],
             ..Entry::answer("carl@example.net".into(), -5)
         };
         assert_eq!(Entry::decode(&entry.encode()), Some(entry.clone()));

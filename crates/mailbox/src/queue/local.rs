@@ -101,6 +101,7 @@ async fn deliver_to(
         is_inspected: entry.is_inspected || entry.is_answer,
         require_tls: entry.require_tls,
         relayed: None,
+        queued: Some(mail),
     };
     let outcome = match delivery::deliver(site, arrived).await {
         Ok(outcomes) => outcomes.all.into_iter().next().unwrap_or(Ok(())),
@@ -116,5 +117,67 @@ fn failed(undelivered: &Undelivered) -> Fate {
     match undelivered {
         Undelivered::Rejected(reason) => Fate::never((5, 7, 1), reason.replace(['\r', '\n'], " ")),
         Undelivered::Failed(error) => Fate::later((4, 2, 0), error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use store::{Format, Options, Volume};
+
+    use super::super::{Handover, attempt, hand_over};
+    use super::*;
+    use crate::accounts::{self, Accounts};
+    use crate::file::File;
+    use crate::outbox::waiting;
+    use crate::relay::Gate;
+    use crate::writer::Writer;
+
+    /// A site with an account `ann`.
+    fn site(folder: &std::path::Path) -> (Site, Writer) {
+        let text = format!("ann:{}:\n", accounts::hash(b"secret").unwrap());
+        std::fs::write(folder.join("accounts"), text).unwrap();
+        let file = File::create(&folder.join("volume"), 64 << 20).unwrap();
+        drop(Volume::format(file, &Format { segment_bytes: 1 << 20, ..Format::new(7, 1_000) }).unwrap());
+        let volume = Volume::open(File::open(&folder.join("volume"), true).unwrap(), Options::default()).unwrap();
+        let (writer, handle) = Writer::start(volume).unwrap();
+        let accounts = Arc::new(Accounts::open(&folder.join("accounts")).unwrap());
+        let (_, ending) = tokio::sync::watch::channel(false);
+        (Site::new(handle, accounts, "mail.test".into(), 30 << 20, ending), writer)
+    }
+
+    fn in_inbox(site: &Site) -> usize {
+        let state = site.store.state();
+        let account = state.account_named(b"ann").map(|(number, _)| number);
+        let inbox = account.and_then(|account| state.mailbox_named(account, b"INBOX"));
+        inbox.map_or(0, |(_, inbox)| inbox.entries.len())
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_mail_that_was_delivered_before_a_kill_is_not_delivered_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (site, writer) = site(folder.path());
+        let mut content = &b"To: ann\n\nbody\n"[..];
+        let recipients = ["ann@mail.test", "nobody@mail.test"].map(str::to_owned).to_vec();
+        let mail = Handover { user: "bob".into(), is_trusted: true, recipients, ..Handover::default() };
+        hand_over(&site, mail, move |piece| std::io::Read::read(&mut content, piece)).await.unwrap();
+        let (mail, entry) = waiting(&site.store.state()).remove(0);
+        let report = deliver(&site, mail, &entry, &entry.recipients).await.unwrap();
+        let outcomes: Vec<Outcome> = report.fates.iter().map(|fate| fate.outcome).collect();
+        assert_eq!((outcomes, in_inbox(&site)), (vec![Outcome::Taken, Outcome::Never], 1));
+        // What came of it was not noted any more.
+        attempt::attempt(&site, mail, "mail.test", Arc::new(Gate::default())).await;
+        assert_eq!(in_inbox(&site), 1);
+        let left = waiting(&site.store.state());
+        let marks = outbox_marks(&site);
+        assert!(left.iter().all(|(number, _)| *number != mail) && marks == 0, "{left:?}, {marks} marks");
+        drop(site);
+        writer.join().unwrap();
+    }
+
+    /// Annotations of the queue.
+    fn outbox_marks(site: &Site) -> usize {
+        crate::outbox::place(&site.store.state()).map_or(0, |(_, mailbox)| mailbox.annotations.iter().count())
     }
 }

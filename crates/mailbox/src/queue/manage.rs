@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use store::{Error, State, Transaction};
 
-use super::attempt;
+use super::{attempt, sender_of};
 use crate::file::File;
-use crate::outbox::{self, Entry, Recipient, note, waiting};
+use crate::outbox::{self, Entry, Recipient, note};
 use crate::site::{Site, seconds};
 
 /// Mails that are changed in one transaction.
@@ -71,8 +71,43 @@ impl Filter {
 
 /// The mails that are meant.
 pub fn select(state: &State, filter: &Filter) -> Vec<(u32, Entry)> {
-    let now = seconds();
-    waiting(state).into_iter().filter(|(mail, entry)| filter.is_meant(*mail, entry, now)).collect()
+    meant(state, filter, 0).collect()
+}
+
+/// Some of the mails that are meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// By number.
+    pub mails: Vec<(u32, Entry)>,
+    /// The number behind which the next page begins; none if this is the last one.
+    pub next: Option<u32>,
+}
+
+/// Up to so many of the mails that are meant, with numbers above `after`.
+pub fn page(state: &State, filter: &Filter, after: u32, most: usize) -> Page {
+    let mut page = Page::default();
+    for (mail, entry) in meant(state, filter, after) {
+        if page.mails.len() >= most {
+            page.next = page.mails.last().map(|(mail, _)| *mail);
+            break;
+        }
+        page.mails.push((mail, entry));
+    }
+    page
+}
+
+/// How many mails are meant.
+pub fn count(state: &State, filter: &Filter) -> usize {
+    meant(state, filter, 0).count()
+}
+
+fn meant<'a>(state: &'a State, filter: &'a Filter, after: u32) -> impl Iterator<Item = (u32, Entry)> + 'a {
+    let (now, mailbox) = (seconds(), outbox::place(state).map(|(_, mailbox)| mailbox));
+    let mails = mailbox.into_iter().flat_map(move |mailbox| {
+        let of = move |(mail, _)| Some((mail, Entry::decode(mailbox.note(mail)?)?));
+        mailbox.from(after.saturating_add(1)).filter_map(of)
+    });
+    mails.filter(move |(mail, entry)| filter.is_meant(*mail, entry, now))
 }
 
 /// All that wait are tried now; how many.
@@ -80,21 +115,34 @@ pub fn select(state: &State, filter: &Filter) -> Vec<(u32, Entry)> {
 /// # Errors
 /// When it cannot be noted.
 pub async fn retry(site: &Site) -> Result<usize, Error> {
-    act(site, &Filter::default(), Action::Retry).await
+    Ok(act(site, &Filter::default(), Action::Retry).await?.mails)
 }
 
-/// Does something with the mails that are meant; how many those are. Of a mail, recipients that are not meant are left alone, except that
-/// it is held and released as a whole. One that is to be sent later is tried only where its number is named.
+/// The mails that an action was for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Acted {
+    /// How many those are.
+    pub mails: usize,
+    /// How many of them are being sent: what was done to them holds if the attempt does not send them.
+    pub under_way: usize,
+}
+
+/// Does something with the mails that are meant. Of a mail, recipients that are not meant are left alone, except that it is held and
+/// released as a whole. One that is to be sent later is tried only where its number is named. An attempt that is under way ends, unless
+/// the next hop may have the mail already.
 ///
 /// # Errors
 /// When it cannot be noted.
-pub async fn act(site: &Site, filter: &Filter, action: Action) -> Result<usize, Error> {
+pub async fn act(site: &Site, filter: &Filter, action: Action) -> Result<Acted, Error> {
     let now = seconds();
     let mut all = select(&site.store.state(), filter);
     all.retain(|(_, entry)| action != Action::Retry || !is_left(entry, filter, now));
+    let is_busy = |mail: u32, one: &Recipient| filter.is_recipient(one) && is_under_way(site, mail, one.destination());
+    let is_sent = |(mail, entry): &&(u32, Entry)| entry.recipients.iter().any(|one| is_busy(*mail, one));
+    let under_way = all.iter().filter(is_sent).count();
     if action == Action::Bounce {
         for (mail, entry) in &all {
-            attempt::give_up(site, *mail, entry, |recipient| filter.is_recipient(recipient)).await?;
+            bounce(site, filter, *mail, entry).await?;
         }
     }
     for batch in all.chunks(BATCH).filter(|_| action != Action::Bounce) {
@@ -116,7 +164,59 @@ pub async fn act(site: &Site, filter: &Filter, action: Action) -> Result<usize, 
         destinations.iter().for_each(|destination| schedule.wake(destination));
     }
     site.queue.wake.wake();
-    Ok(all.len())
+    Ok(Acted { mails: all.len(), under_way })
+}
+
+/// Gives up recipients of a mail; those that are being sent if that does not succeed.
+async fn bounce(site: &Site, filter: &Filter, mail: u32, entry: &Entry) -> Result<(), Error> {
+    let meant = || entry.recipients.iter().filter(|one| filter.is_recipient(one));
+    let (mut busy, mut lent) = (BTreeSet::new(), BTreeSet::new());
+    {
+        let mut schedule = site.queue.schedule();
+        for destination in meant().map(Recipient::destination) {
+            let is_new = !busy.contains(destination) && !lent.contains(destination);
+            let is_busy = || schedule.job(mail, destination).is_some_and(|job| schedule.is_busy(job));
+            match is_new.then(is_busy) {
+                Some(true) => _ = busy.insert(destination.to_owned()),
+                // Nobody begins to send it meanwhile.
+                Some(false) => {
+                    schedule.lend(mail, destination, sender_of(entry));
+                    lent.insert(destination.to_owned());
+                }
+                None => {}
+            }
+        }
+    }
+    let is_idle = |one: &Recipient| filter.is_recipient(one) && lent.contains(one.destination());
+    let mut outcome = attempt::give_up(site, mail, entry, is_idle).await;
+    let is_busy = {
+        let (filter, busy) = (filter.clone(), busy.clone());
+        move |one: &Recipient| filter.is_recipient(one) && busy.contains(one.destination())
+    };
+    if outcome.is_ok() && !busy.is_empty() {
+        let work = move |transaction: &mut Transaction<'_, File>| {
+            let Some(mut entry) = outbox::entry(transaction.state(), mail) else { return Ok(()) };
+            entry.recipients.iter_mut().filter(|one| is_busy(one)).for_each(|one| one.is_given_up = true);
+            note(transaction, mail, &entry)
+        };
+        outcome = site.store.transact(work).await;
+    }
+    let mut schedule = site.queue.schedule();
+    for destination in &lent {
+        if let Some(job) = schedule.job(mail, destination) {
+            schedule.remove(job);
+        }
+    }
+    drop(schedule);
+    // What still waits of it is entered anew.
+    site.queue.change(mail, meant().map(|one| one.destination().to_owned()).collect());
+    outcome
+}
+
+/// Whether a mail is being sent to a destination, here or by a process before this one.
+pub fn is_under_way(site: &Site, mail: u32, destination: &str) -> bool {
+    let schedule = site.queue.schedule();
+    schedule.job(mail, destination).is_some_and(|job| schedule.is_busy(job))
 }
 
 /// Whether a mail that is sent later is left alone.

@@ -1,12 +1,12 @@
 //! `sluice queue`: the mail that waits to go out. A server that runs is asked; else the store is looked into.
 
+use std::io::{BufWriter, Write as _, stdout};
 use std::process::ExitCode;
 
-use mailbox::queue;
 use serde_json::{Value, json};
 
 use super::control;
-use super::outgoing::{Request, told};
+use super::outgoing::Request;
 use super::volume::{named, open};
 use crate::cli::{self, QueueCommand, QueueSelect};
 use crate::output::Failure;
@@ -47,6 +47,7 @@ fn request(select: &QueueSelect, action: &str) -> Request {
         age_seconds: select.age.unwrap_or(0),
         reason: select.reason.clone(),
         is_held: select.held.then_some(true),
+        ..Request::default()
     }
 }
 
@@ -60,32 +61,53 @@ pub fn ask(place: &Place, request: &Request) -> Result<Option<Value>, Failure> {
 
 fn list(select: &QueueSelect, show: impl Fn(&Value, &Value) -> String) -> Result<ExitCode, Failure> {
     let place = Place::enter(&named(&select.place, None)?)?;
-    let request = request(select, "list");
-    let answer = match ask(&place, &request)? {
-        Some(answer) => answer,
-        None => {
-            let volume = open(&place, true, false)?;
-            json!({ "waiting": told(queue::select(volume.state(), &request.filter()), |_| 0) })
-        }
-    };
-    let mails = answer["waiting"].as_array().cloned().unwrap_or_default();
+    let mut request = request(select, "list");
+    let (mut out, mut count, mut volume) = (BufWriter::new(stdout().lock()), 0, None);
     if select.json {
-        println!("{answer}");
-    } else {
-        for mail in &mails {
-            let recipients = mail["recipients"].as_array().cloned().unwrap_or_default();
-            let mut shown: Vec<String> = recipients.iter().map(|recipient| show(mail, recipient)).collect();
+        write!(out, "{{\"waiting\":[")?;
+    }
+    loop {
+        let answer = match ask(&place, &request)? {
+            Some(answer) => answer,
+            None => {
+                let volume = match &mut volume {
+                    Some(volume) => volume,
+                    volume => volume.insert(open(&place, true, false)?),
+                };
+                request.list(volume.state(), |_| 0, |_, _| false)
+            }
+        };
+        for mail in answer["waiting"].as_array().into_iter().flatten() {
+            count += 1;
+            if select.json {
+                write!(out, "{}{mail}", if count > 1 { "," } else { "" })?;
+                continue;
+            }
+            let recipients = mail["recipients"].as_array().into_iter().flatten();
+            let mut shown: Vec<String> = recipients.map(|recipient| show(mail, recipient)).collect();
             shown.dedup();
-            shown.iter().for_each(|text| println!("{text}"));
+            shown.iter().try_for_each(|text| writeln!(out, "{text}"))?;
+        }
+        match answer["next"].as_u64().and_then(|next| u32::try_from(next).ok()) {
+            Some(next) => request.after = next,
+            None => break,
         }
     }
-    Ok(if mails.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if select.json {
+        writeln!(out, "]}}")?;
+    }
+    out.flush()?;
+    Ok(if count == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn line(mail: &Value, recipient: &Value) -> String {
-    let held = if mail["held"] == true { "held" } else { text(&recipient["next"]) };
+    let next = match () {
+        () if recipient["under_way"] == true => "being sent".into(),
+        () if mail["held"] == true => "next held".into(),
+        () => format!("next {}", text(&recipient["next"])),
+    };
     format!(
-        "{}\t<{}>\t<{}>\tsince {}, {} tries, next {held}\t{}",
+        "{}\t<{}>\t<{}>\tsince {}, {} tries, {next}\t{}",
         mail["id"],
         text(&mail["from"]),
         text(&recipient["to"]),
@@ -96,7 +118,10 @@ fn line(mail: &Value, recipient: &Value) -> String {
 }
 
 fn why(mail: &Value, recipient: &Value) -> String {
+    let is_sent = recipient["under_way"] == true;
     let next = match (mail["held"] == true, recipient["host_rests_until"].as_str()) {
+        _ if is_sent && recipient["bounced"] == true => "it is being sent, and is returned if that fails".into(),
+        _ if is_sent => "it is being sent".into(),
         (true, _) => "it is held: sluice queue release".into(),
         (_, Some(until)) => format!("its host could not be reached, and is left alone until {until}"),
         (_, None) => format!("it is tried next at {}", text(&recipient["next"])),
@@ -117,9 +142,11 @@ fn act(select: &QueueSelect, action: &str) -> Result<ExitCode, Failure> {
     let answer = ask(&place, &request(select, action))?;
     let answer = answer.ok_or("no server has the store open, and only one changes the queue")?;
     let count = answer["mails"].as_u64().unwrap_or(0);
-    match select.json {
-        true => println!("{answer}"),
-        false => println!("{count} mails"),
+    let stops = matches!(action, "hold" | "delete" | "bounce");
+    match (select.json, answer["under_way"].as_u64().filter(|_| stops).unwrap_or(0)) {
+        (true, _) => println!("{answer}"),
+        (false, 0) => println!("{count} mails"),
+        (false, under_way) => println!("{count} mails, {under_way} of them being sent: they may be delivered"),
     }
     Ok(if count == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -40,12 +40,12 @@ pub fn list(site: &Site, who: &Who, request: &Request) -> Outcome {
     if !who.may(Right::Look) {
         return Err(Fault::forbidden());
     }
-    let mut answer = asked(site, request)?;
+    let mut answer = asked(site, &Request { is_counted: true, ..request.clone() })?;
     let mut mails = match answer.get_mut("waiting").map(Value::take) {
         Some(Value::Array(mails)) => mails,
         _ => Vec::new(),
     };
-    let count = mails.len();
+    let count = answer["count"].as_u64().unwrap_or(mails.len() as u64);
     mails.truncate(MAILS_MAX);
     Ok(json!({ "count": count, "mails": mails }))
 }

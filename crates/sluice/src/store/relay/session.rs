@@ -207,7 +207,7 @@ impl Sent {
         }
         if !mail.gate.pass() {
             hop.give_up();
-            let fate = Fate::later((4, 3, 2), "this server ended before the mail was sent");
+            let fate = Fate::later((4, 3, 2), "the attempt was ended before the mail was sent");
             taken.iter().for_each(|&at| self.stand(at, fate.clone()));
             return Ok(0);
         }

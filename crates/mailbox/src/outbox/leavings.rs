@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -29,7 +29,7 @@ const LIST_BYTES_MAX: u64 = 8 << 20;
 const LISTS_MAX: usize = 100;
 
 /// A mail that was sent, and has no answer yet.
-pub(super) struct Left {
+pub(crate) struct Left {
     pub mail: u32,
     pub destination: String,
     pub recipients: Vec<String>,
@@ -70,7 +70,7 @@ impl Leavings {
         self.0.hands_over.store(true, Relaxed);
     }
 
-    pub(super) fn hands_over(&self) -> bool {
+    pub(crate) fn hands_over(&self) -> bool {
         self.0.hands_over.load(Relaxed)
     }
 
@@ -83,7 +83,7 @@ impl Leavings {
     }
 
     /// Lists mails, and goes on to wait for their answers.
-    pub(super) fn leave(&self, left: Vec<Left>) -> io::Result<()> {
+    pub(crate) fn leave(&self, left: Vec<Left>) -> io::Result<()> {
         let file = self.begin(&left)?;
         let wait = self.0.wait;
         let waiting = tokio::spawn(async move {
@@ -106,7 +106,8 @@ impl Leavings {
 
     fn begin(&self, left: &[Left]) -> io::Result<File> {
         let mut path = self.0.name.as_os_str().to_owned();
-        path.push(format!("{}.{}", std::process::id(), crate::header::random()));
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        path.push(format!("{}.{now}", std::process::id()));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.try_lock().map_err(io::Error::from)?;
         let lines = left.iter().map(|left| format!("sent\t{}\t{}\n", left.mail, plain(&left.destination)));
@@ -115,7 +116,7 @@ impl Leavings {
     }
 
     /// The lists of processes before this one.
-    pub(super) fn found(&self) -> Vec<List> {
+    pub(crate) fn found(&self) -> Vec<List> {
         let (Some(folder), Some(name)) = (self.0.name.parent(), self.0.name.file_name()) else { return Vec::new() };
         let entries = fs::read_dir(folder).into_iter().flatten().map_while(Result::ok);
         let is_list = |path: &PathBuf| {
@@ -128,7 +129,7 @@ impl Leavings {
 
 /// A list of another process.
 #[derive(Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     path: PathBuf,
     file: File,
     /// Its mails and their destinations.
@@ -136,7 +137,7 @@ pub(super) struct List {
 }
 
 /// The fates of recipients, by mail.
-pub(super) type Answers = BTreeMap<u32, Vec<(String, Fate)>>;
+pub(crate) type Answers = BTreeMap<u32, Vec<(String, Fate)>>;
 
 impl List {
     fn open(path: PathBuf) -> io::Result<List> {
