@@ -19,6 +19,7 @@
 //! [`schedule::Limits`]; of each mail under way a piece is held.
 
 mod attempt;
+mod breaks;
 mod content;
 mod handover;
 mod local;

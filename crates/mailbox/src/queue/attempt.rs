@@ -15,6 +15,9 @@ use crate::outbox::{self, Entry, Left, Recipient, entry};
 use crate::relay::{Content, Fate, Gate, Health, Outcome, Outgoing, Report, Sending};
 use crate::site::{Site, seconds};
 
+/// Bytes of a piece that the next hop gets at least, but for the last one.
+const PIECE_BYTES_MIN: usize = 16 << 10;
+
 /// Fields `Received` of a mail that goes in circles (RFC 5321, section 6.3).
 const RECEIVED_MAX: usize = 60;
 
@@ -194,7 +197,10 @@ async fn send(
     }
     let recipients: Option<Vec<_>> = mine.iter().map(Recipient::rcpt).collect();
     let Some(recipients) = recipients else { return now(Fate::never((5, 1, 3), "it is not an address")) };
-    let traits = source.scan(|source| Traits::of(source, entry.skipped));
+    let traits = source.scan(|source| {
+        source.break_lines(entry.skipped);
+        Traits::of(source, entry.skipped)
+    });
     if traits.received > RECEIVED_MAX {
         return now(Fate::never((5, 4, 6), "it goes in circles: it has too many fields Received"));
     }
@@ -243,9 +249,15 @@ fn rewritten(site: &Site, entry: &Entry) -> Option<Path> {
 /// The piece that the next hop reads at an offset: fields of ours, then the mail without what is skipped.
 fn piece(source: &mut Source<'_>, trace: &[u8], skipped: u64, offset: u64) -> Option<Vec<u8>> {
     let fields = usize::try_from(offset).ok().and_then(|at| trace.get(at..)).unwrap_or_default();
-    let at = offset.saturating_sub(trace.len() as u64).checked_add(skipped)?;
-    let body = if at < source.size() { source.read(at)? } else { &[] };
-    Some([fields, body].concat())
+    let mut at = offset.saturating_sub(trace.len() as u64).checked_add(skipped)?;
+    let mut piece = fields.to_vec();
+    // Broken lines come in small pieces.
+    while at < source.size() && piece.len() < PIECE_BYTES_MIN {
+        let body = source.read(at)?;
+        at += body.len() as u64;
+        piece.extend_from_slice(body);
+    }
+    Some(piece)
 }
 
 /// The signatures of a mail that an account here has written, for the domain of its sender.
