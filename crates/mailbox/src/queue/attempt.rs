@@ -158,13 +158,28 @@ pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Ended {
         }
         let why = if recipient.why.is_empty() { "its host could not be reached" } else { &recipient.why };
         let host = Some(recipient.host.clone()).filter(|host| !host.is_empty());
-        let (kind, status) = (if is_over { Kind::Failed } else { Kind::Delayed }, (4, 4, 7));
+        let kind = if is_over { Kind::Failed } else { Kind::Delayed };
+        let status = if is_over { (4, 4, 7) } else { status_of(recipient) };
         let fate = Fate { host, ..Fate::later(status, why) };
         Event { kind, is_refused: false, fate, recipient: recipient.clone() }
     };
     let events = entry.recipients.iter().filter(is_meant).map(event).collect();
     let entry = Entry { is_warned: true, ..entry };
     Ended::with(Health::Unknown, concluded(site, mail, entry, events).await)
+}
+
+/// The status of a recipient that waits: that of its host, as far as it has said one.
+fn status_of(recipient: &Recipient) -> (u8, u16, u16) {
+    const UNKNOWN: (u8, u16, u16) = (4, 4, 0);
+    if recipient.host.is_empty() {
+        return UNKNOWN;
+    }
+    let mut numbers = recipient.why.split_ascii_whitespace().nth(1).unwrap_or_default().splitn(3, '.');
+    let mut number = || numbers.next().filter(|text| text.len() <= 3).and_then(|text| text.parse().ok());
+    match (number(), number(), number()) {
+        (Some(4), Some(subject), Some(detail)) => (4, subject, detail),
+        _ => (4, 0, 0),
+    }
 }
 
 fn event(recipient: Recipient, fate: Fate, is_over: bool) -> Event {
@@ -277,4 +292,21 @@ fn signatures(site: &Site, source: &mut Source<'_>, entry: &Entry, traits: &Trai
         }
         (at >= source.size()).then(|| signing.finish())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_that_is_delayed_has_the_status_of_its_host() {
+        let status = |host: &str, why: &str| {
+            status_of(&Recipient { host: host.into(), why: why.into(), ..Recipient::default() })
+        };
+        assert_eq!(status("mx.test", "451 4.7.1 Greylisted"), (4, 7, 1));
+        for why in ["450 try later", "450 5.7.1 odd", "450 4.7 odd", "450 4.7.1234 odd", "450", ""] {
+            assert_eq!(status("mx.test", why), (4, 0, 0), "{why}");
+        }
+        assert_eq!(status("", "451 4.7.1 words of ours"), (4, 4, 0));
+    }
 }
