@@ -66,7 +66,7 @@ impl Blob {
             source,
             at: start,
             end,
-            decoder: Decoder::new(coding),
+            decoder: Decoder::trimming(coding),
             is_raw: coding == Coding::Identity,
             is_broken: false,
             is_over: false,

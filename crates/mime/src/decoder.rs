@@ -1,7 +1,7 @@
 //! Undoing transfer codings as the bytes come.
 //!
 //! Whatever is fed in, something sensible comes out: junk is skipped or kept as mail readers do. One unnamed output, so
-//! no objects are emitted. Memory is bounded by a constant (under 2 KiB).
+//! no objects are emitted. Memory is bounded by a constant (under 4 KiB).
 
 mod base64;
 mod binhex;
@@ -94,6 +94,16 @@ impl Decoder {
             remark: None,
             alternative: None,
         }
+    }
+
+    /// A decoder of texts that are shown, counted or searched: white space at the ends of lines of quoted-printable is no part of
+    /// them (RFC 2045, section 6.7 (3)). [`Decoder::new`] keeps it for signatures, which are made of what readers keep.
+    pub fn trimming(coding: Coding) -> Decoder {
+        let mut decoder = Decoder::new(coding);
+        if coding == Coding::QuotedPrintable {
+            decoder.inner = Inner::QuotedPrintable(QuotedPrintable::trimming());
+        }
+        decoder
     }
 
     /// Returns whether so much of the content is outside of the alphabet that the coding is unlikely.
@@ -390,6 +400,25 @@ mod tests {
         }
         let spaces = [b"=".as_slice(), &[b' '; 300], b"x"].concat();
         assert_eq!(decode(Coding::QuotedPrintable, &spaces), spaces);
+    }
+
+    #[test]
+    fn blanks_at_the_ends_of_lines_are_no_part_of_a_text() {
+        for (encoded, text) in [
+            ("hello \t \r\nsome  words =\r\n on \nlast  ", "hello\r\nsome  words  on\nlast"),
+            (" \r\n\t\r\n x\t\rkept=20\r\nkept=09  \r\n", "\r\n\r\n x\rkept \r\nkept\t\r\n"),
+            ("a  =41  =\r\n  \r\nb =zz =", "a  A  \r\nb =zz "),
+        ] {
+            holds_at_every_cut(|| Decoder::trimming(Coding::QuotedPrintable), encoded.as_bytes());
+            let told = tell(Decoder::trimming(Coding::QuotedPrintable), encoded.as_bytes());
+            assert_eq!(content(&told).escape_ascii().to_string(), text.escape_default().to_string());
+        }
+        let line = |blanks: usize| [vec![b' '; blanks], b"\n".to_vec()].concat();
+        holds(|| Decoder::trimming(Coding::QuotedPrintable), &line(2_500));
+        for (blanks, kept) in [(998, 0), (999, 998), (2_500, 1_996)] {
+            let told = tell(Decoder::trimming(Coding::QuotedPrintable), &line(blanks));
+            assert_eq!(content(&told), line(kept), "{blanks}");
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub fn fuzz_decoder(data: &[u8]) {
     {
         run_twice(cut, input, &|| Box::new(Decoder::new(coding)));
     }
+    run_twice(cut, input, &|| Box::new(Decoder::trimming(Coding::QuotedPrintable)));
     run_twice(cut, input, &|| Box::new(Utf16::new("utf-16")));
 }
 

@@ -228,8 +228,11 @@ fn quoted_printable(body: &[u8]) -> Vec<u8> {
         let is_soft = line.ends_with(b"=");
         line = line.strip_suffix(b"=").unwrap_or(line);
         while let Some((&byte, behind)) = line.split_first() {
-            let digits = behind.get(..2).and_then(|digits| core::str::from_utf8(digits).ok());
-            match digits.filter(|_| byte == b'=').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            let decoded = match behind {
+                &[high, low, ..] if byte == b'=' => text::hex::pair(high, low),
+                _ => None,
+            };
+            match decoded {
                 Some(decoded) => {
                     out.push(decoded);
                     line = behind.get(2..).unwrap_or_default();

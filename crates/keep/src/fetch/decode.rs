@@ -31,7 +31,7 @@ pub(super) struct Decoding {
 
 impl Decoding {
     pub fn new(coding: Coding, from: u64, to: u64) -> Self {
-        let decoder = (coding != Coding::Identity).then(|| Decoder::new(coding));
+        let decoder = (coding != Coding::Identity).then(|| Decoder::trimming(coding));
         let window = Window::with_capacity(WINDOW_BYTES);
         Decoding { decoder, window, input: Vec::new(), at: from, end: to, is_over: false }
     }
@@ -131,6 +131,7 @@ mod tests {
             assert_eq!(decoded(Coding::Identity, &long, piece), long);
         }
         assert_eq!(decoded(Coding::QuotedPrintable, b"a=3Db=\r\nc\r\n", 1), b"a=bc\r\n");
+        assert_eq!(decoded(Coding::QuotedPrintable, b"hello  \r\n=20\t\r\n", 1), b"hello\r\n \r\n");
         assert_eq!(decoded(Coding::Base64, b"", 1), b"");
     }
 

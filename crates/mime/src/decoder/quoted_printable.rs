@@ -2,17 +2,24 @@
 //!
 //! Digits may have either case; a bad escape stays unchanged; white space between the `=` and the line end of a soft
 //! break is dropped with it, up to [`SPACE_MAX`] bytes; more white space stays, with a remark if a line end follows.
-//! White space at the end of other lines is kept, as most readers do. A soft break within an escape (`=5=` at the end
+//! White space at the end of other lines is kept, as most readers do: a signature may be made of any of these bytes. [`QuotedPrintable::trimming`]
+//! drops it as RFC 2045, section 6.7 (3) demands, for texts that are shown and counted, in lines of up to [`BLANKS_MAX`] blanks.
+//! A soft break within an escape (`=5=` at the end
 //! of a line, then `8`; or `==`, then `58`) leaves bad escapes; readers that remove soft breaks first see `=58`, a
 //! second reading if both digits exist.
 
-use memchr::memchr;
+use alloc::vec::Vec;
+
+use memchr::{memchr, memchr2};
 
 use super::Remark;
 use super::sink::Sink;
 
 /// How much white space may stand between `=` and its line end.
 const SPACE_MAX: usize = 64;
+
+/// How many blanks at the end of a line are dropped: no line of a mail is longer (RFC 5322, section 2.1.1). More blanks stay.
+const BLANKS_MAX: usize = 998;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct QuotedPrintable {
@@ -21,6 +28,9 @@ pub(super) struct QuotedPrintable {
     joins: bool,
     told: bool,
     long_told: bool,
+    trims: bool,
+    /// Blanks at the end of the input so far, which are dropped if a line end follows.
+    blanks: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -51,12 +61,18 @@ enum Escape {
 }
 
 impl QuotedPrintable {
+    /// A reader that drops white space at the ends of lines.
+    pub(super) fn trimming() -> QuotedPrintable {
+        QuotedPrintable { trims: true, ..QuotedPrintable::default() }
+    }
+
     /// Decodes a prefix of `input`; how long it was. After a remark nothing more is decoded.
     pub(super) fn decode(&mut self, input: &[u8], sink: &mut Sink) -> (usize, Option<Remark>) {
         let mut taken = 0;
         while taken < input.len() && !sink.is_full() {
             let rest = &input[taken..];
             taken += match &self.at {
+                At::Text if self.trims => self.trimmed(rest, sink),
                 At::Text => self.text(rest, sink),
                 At::Held(Escape::Digit(_)) if rest[0].is_ascii_hexdigit() && !self.joins && !self.told => {
                     self.told = true;
@@ -84,6 +100,27 @@ impl QuotedPrintable {
             _ => {}
         }
         self.at = At::Text;
+        self.blanks.clear();
+    }
+
+    /// Decodes text up to its next blank, or takes blanks, or decides on those that were taken.
+    fn trimmed(&mut self, input: &[u8], sink: &mut Sink) -> usize {
+        let room = BLANKS_MAX.saturating_sub(self.blanks.len());
+        let run = input.iter().take(room).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        if run > 0 {
+            self.blanks.extend_from_slice(&input[..run]);
+            return run;
+        }
+        if matches!(input, [b'\r' | b'\n', ..]) {
+            self.blanks.clear();
+        }
+        if !self.blanks.is_empty() {
+            sink.push(&self.blanks);
+            self.blanks.clear();
+            return 0;
+        }
+        let text = memchr2(b' ', b'\t', input).unwrap_or(input.len());
+        self.text(&input[..text], sink)
     }
 
     fn text(&mut self, input: &[u8], sink: &mut Sink) -> usize {

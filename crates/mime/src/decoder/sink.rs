@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use stream::Window;
 
-/// Decoded bytes that found no room. No more than one item of a coding decodes to (a run of 256 bytes).
+/// Decoded bytes that found no room. No more than one item of a coding decodes to (998 blanks of a line).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spill {
     bytes: Vec<u8>,

@@ -34,7 +34,7 @@ impl Content {
             message,
             at,
             end,
-            decoder: Box::new(Decoder::new(coding)),
+            decoder: Box::new(Decoder::trimming(coding)),
             is_raw: coding == Coding::Identity,
             window: Window::with_capacity(bytes),
             input: Vec::new(),
