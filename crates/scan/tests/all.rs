@@ -16,6 +16,7 @@ mod signature_verdicts;
 mod subsignatures;
 mod views;
 mod yara;
+mod yara_headers;
 mod yara_matches;
 mod yara_random;
 mod yara_real;

@@ -27,10 +27,47 @@ pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
     };
     let at = word(if wide { 40 } else { 32 })?;
     let half = |wide_at: usize, narrow_at: usize| order.u16(head, if wide { wide_at } else { narrow_at });
-    let (size, count) = (usize::from(half(58, 46)?), usize::from(half(60, 48)?));
+    let (entry_bytes, sections) = (half(58, 46)?, half(60, 48)?);
+    let elf = ElfHead {
+        wide,
+        big: data == 2,
+        names: half(62, 50)?,
+        kind: order.u16(head, 16)?,
+        machine: order.u16(head, 18)?,
+        entry,
+        sections: (at, entry_bytes, sections),
+        segments: (word(if wide { 32 } else { 28 })?, half(54, 42)?, half(56, 44)?),
+    };
+    let (size, count) = (usize::from(entry_bytes), usize::from(sections));
     let table = Table { at, size, count, wide, order, bytes: Vec::new() };
     let sections = if table.is_sane() { Sections::In(table) } else { Sections::default() };
-    Ok(Layout { entry: raw_of(&segments, entry), sections, ..Layout::default() })
+    Ok(Layout { entry: raw_of(&segments, entry), sections, elf: Some(Box::new(elf)), ..Layout::default() })
+}
+
+/// Numbers in the head of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ElfHead {
+    /// Whether it is a file of 64 bits.
+    pub(crate) wide: bool,
+    /// Whether its numbers have the highest byte first.
+    pub(crate) big: bool,
+    /// The number of the section that has the names of sections.
+    pub(crate) names: u16,
+    /// `e_type`.
+    pub(crate) kind: u16,
+    pub(crate) machine: u16,
+    /// The address of its entry point.
+    pub(crate) entry: u64,
+    /// Offset, bytes of an entry and number of entries of the table of sections, and of that of segments.
+    pub(crate) sections: (u64, u16, u16),
+    pub(crate) segments: (u64, u16, u16),
+}
+
+impl ElfHead {
+    /// Whether it is a program that is loaded where its segments say.
+    pub(crate) const fn is_executable(&self) -> bool {
+        self.kind == 2
+    }
 }
 
 fn segments(head: Head<'_>, order: Order, wide: bool) -> Result<Vec<Section>, Missing> {

@@ -67,6 +67,16 @@ impl Caught {
         all
     }
 
+    /// How many functions are imported; `None` if there are too many.
+    pub(crate) fn functions(&self) -> Option<u32> {
+        let mut count = 0;
+        self.read(&mut |_, _| {
+            count += 1;
+            (count <= FUNCTIONS_MAX).then_some(())
+        });
+        (count <= FUNCTIONS_MAX).then_some(count)
+    }
+
     /// How many libraries there are of which something is imported.
     pub(crate) fn libraries(&self) -> u32 {
         let mut count = 0;

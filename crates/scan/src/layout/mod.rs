@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use stream::FileType;
 
-pub(crate) use elf::Table;
+pub(crate) use elf::{ElfHead, Table};
 pub(crate) use pe::{Imports, PeHead, Places, SectionHead};
 
 /// How much of the head is looked at first.
@@ -35,6 +35,8 @@ pub(crate) struct Layout {
     pub(crate) imports: Option<Imports>,
     /// Further facts in the head of a PE file.
     pub(crate) pe: Option<Box<PeHead>>,
+    /// Numbers in the head of an ELF file.
+    pub(crate) elf: Option<Box<ElfHead>>,
     /// Where the texts of its version information begin, once that is known.
     pub(crate) version: Vec<u64>,
 }

@@ -5,6 +5,8 @@
 
 use super::{Head, Layout, Missing, Section, Sections, raw_of};
 
+/// Bytes of the headers up to the last of sixteen data directories.
+const HEADER_BYTES: usize = 264;
 /// The most sections that are read.
 const SECTIONS_MAX: u16 = 96;
 /// Alignment to which the loader rounds, whatever the file's own says.
@@ -45,6 +47,8 @@ pub(crate) struct PeHead {
     pub(crate) image_base: u64,
     pub(crate) checksum: u32,
     pub(crate) subsystem: u16,
+    /// The headers from `PE\0\0` on, as many of them as there are.
+    pub(crate) headers: Box<[u8]>,
     /// The address of the table of exports.
     pub(crate) exports: Option<u32>,
     /// The address of the directory of resources.
@@ -114,7 +118,7 @@ pub(super) fn read_damaged(head: &[u8]) -> Option<Layout> {
         imports: imports(head, optional).ok()?,
         pe: Some(Box::new(pe)),
         sections: Sections::Known(sections),
-        version: Vec::new(),
+        ..Layout::default()
     })
 }
 
@@ -142,7 +146,7 @@ pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
         imports: imports(head, optional)?,
         pe: Some(Box::new(of_itself(head, coff, optional, heads)?)),
         sections: Sections::Known(sections),
-        version: Vec::new(),
+        ..Layout::default()
     })
 }
 
@@ -158,6 +162,7 @@ fn of_itself(head: Head<'_>, coff: usize, optional: usize, sections: Vec<Section
         image_base: base,
         checksum: head.u32_le(optional + 64)?,
         subsystem: head.u16_le(optional + 68)?,
+        headers: head.0.get(coff..).map_or(&[][..], |rest| &rest[..rest.len().min(HEADER_BYTES)]).into(),
         exports: directory(head, optional, 0)?.map(|(address, _)| address),
         resources: directory(head, optional, 2)?.map(|(address, _)| address),
         count: head.u16_le(coff + 6)?,

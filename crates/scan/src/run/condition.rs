@@ -10,6 +10,7 @@
 //! Bounds: [`STEPS_MAX`] nodes for all conditions of an object, [`STEPS_OF_RULE_MAX`] in one turn, [`TURNS_MAX`] turns of one
 //! loop, and what `Follower` and `Content` have. What passes a bound is counted as lost, and the rule does not hold.
 
+mod elf;
 mod modules;
 mod strings;
 
@@ -20,6 +21,7 @@ use crate::layout::{Layout, SectionHead};
 use crate::run::rule::Content;
 use crate::run::strings::{Map, Matches};
 use crate::yara::fact::{Called, Tables};
+use crate::yara::header;
 use crate::yara::id::{NodeId, StringId};
 use crate::yara::math::Histogram;
 use crate::yara::node::{List, Node, Operator, Quantifier, Width};
@@ -219,6 +221,13 @@ impl<'a> Evaluator<'a, '_, '_> {
             }
             Node::Has(field) => self.text(field, loops).map(|text| (!text.is_empty()).into()),
             Node::Head(head) => self.head(head),
+            Node::Header(field) => self.pe().and_then(|pe| field.value(&pe.headers, pe.wide)),
+            Node::Directory(index, is_size) => {
+                let (index, pe) = (value(index)?, self.pe()?);
+                header::directory(&pe.headers, pe.wide, index, is_size)
+            }
+            Node::Elf(of) => self.elf(of),
+            Node::ElfEntry(of, index) => self.elf_entry(of, value(index)?),
             Node::SectionNamed(name) => {
                 let name = self.plain(name)?;
                 self.pe()?.sections.iter().position(|section| section.name() == name).map(|index| index as i64)
@@ -315,12 +324,23 @@ impl<'a> Evaluator<'a, '_, '_> {
 
     /// A number that stands in the object.
     fn read(&self, width: Width, at: i64) -> Value {
-        let (at, length) = (u64::try_from(at).ok()?, usize::from(width.bytes));
+        let mut bytes = [0; 4];
+        let bytes = bytes.get_mut(..usize::from(width.bytes))?;
+        self.fetch(u64::try_from(at).ok()?, bytes)?;
+        if !width.big {
+            bytes.reverse();
+        }
+        let value = bytes.iter().fold(0i64, |value, byte| value << 8 | i64::from(*byte));
+        let unused = 64 - 8 * u32::from(width.bytes);
+        Some(if width.signed { value << unused >> unused } else { value })
+    }
+
+    /// Reads bytes of the object; none beyond its end. Those that are not kept are lost.
+    fn fetch(&self, at: u64, bytes: &mut [u8]) -> Option<()> {
+        let length = bytes.len();
         if at.checked_add(length as u64)? > self.facts.size {
             return None;
         }
-        let mut bytes = [0; 4];
-        let bytes = bytes.get_mut(..length)?;
         let (tail_at, tail) = self.facts.tail;
         let in_tail = at.checked_sub(tail_at).and_then(|skip| tail.get(usize::try_from(skip).ok()?..));
         match in_tail.and_then(|tail| tail.get(..length)) {
@@ -331,12 +351,7 @@ impl<'a> Evaluator<'a, '_, '_> {
                 return None;
             }
         }
-        if !width.big {
-            bytes.reverse();
-        }
-        let value = bytes.iter().fold(0i64, |value, byte| value << 8 | i64::from(*byte));
-        let unused = 64 - 8 * u32::from(width.bytes);
-        Some(if width.signed { value << unused >> unused } else { value })
+        Some(())
     }
 }
 

@@ -226,6 +226,8 @@ impl Executable {
             }
             self.tables.imports = imports.names();
             self.tables.libraries = Some(imports.libraries());
+            self.tables.functions = imports.functions();
+            self.tables.cut |= self.tables.functions.is_none();
         }
         if let Some(signed) = self.signed.as_ref().filter(|_| self.asked.signers) {
             self.tables.signers = signed.signers();

@@ -258,9 +258,13 @@ impl<'a, 's> Reader<'a, 's> {
             "defined" => Node::Defined(self.expression(NEGATION)?),
             "filesize" => Node::FileSize,
             "entrypoint" => Node::EntryPoint,
-            "pe" | "math" => {
+            "pe" | "math" | "elf" => {
                 self.check_imported(word)?;
-                if word == "pe" { self.of_pe()? } else { self.of_math()? }
+                match word {
+                    "pe" => self.of_pe()?,
+                    "elf" => self.of_elf()?,
+                    _ => self.of_math()?,
+                }
             }
             "filename" => self.compare(Field::FileName)?,
             "filepath" => self.compare(Field::FilePath)?,

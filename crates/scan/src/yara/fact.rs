@@ -22,6 +22,8 @@ pub(crate) enum Field {
     /// The digest of what a PE file imports.
     ImportHash,
     SectionName(NodeId),
+    /// The name of the section of an ELF file with that number.
+    ElfSectionName(NodeId),
     /// Fact about the signer of a PE file with that number.
     Signer(OfSigner, NodeId),
     /// Version information under this name.
@@ -52,6 +54,8 @@ pub(crate) enum Head {
     OverlaySize,
     /// How many libraries it imports something of.
     Libraries,
+    /// How many functions it imports.
+    Functions,
     /// How many resources it has.
     Resources,
 }
@@ -179,6 +183,8 @@ pub(crate) struct Tables {
     pub(crate) version: Vec<version::Text>,
     /// How many libraries it imports something of, and how many resources it has, if that can be read.
     pub(crate) libraries: Option<u32>,
+    /// How many functions it imports, if that can be read.
+    pub(crate) functions: Option<u32>,
     pub(crate) resources: Option<u32>,
     /// Whether something could not be read because of a bound.
     pub(crate) cut: bool,
@@ -188,7 +194,7 @@ impl Tables {
     /// Tables of a PE file without imports and resources. The digest of nothing is that of an empty text.
     pub(crate) fn of_nothing() -> Tables {
         let import_hash = Some("d41d8cd98f00b204e9800998ecf8427e".into());
-        Tables { import_hash, libraries: Some(0), resources: Some(0), ..Tables::default() }
+        Tables { import_hash, libraries: Some(0), functions: Some(0), resources: Some(0), ..Tables::default() }
     }
 }
 
@@ -212,60 +218,6 @@ impl Asked {
             resources: self.resources || other.resources,
         }
     }
-}
-
-/// Value of a constant of the module.
-pub(crate) fn constant(name: &str) -> Option<i64> {
-    const NAMES: &[(&str, i64)] = &[
-        ("MACHINE_UNKNOWN", 0),
-        ("MACHINE_I386", 0x14c),
-        ("MACHINE_R4000", 0x166),
-        ("MACHINE_ARM", 0x1c0),
-        ("MACHINE_THUMB", 0x1c2),
-        ("MACHINE_ARMNT", 0x1c4),
-        ("MACHINE_POWERPC", 0x1f0),
-        ("MACHINE_IA64", 0x200),
-        ("MACHINE_EBC", 0xebc),
-        ("MACHINE_AMD64", 0x8664),
-        ("MACHINE_ARM64", 0xaa64),
-        ("SUBSYSTEM_UNKNOWN", 0),
-        ("SUBSYSTEM_NATIVE", 1),
-        ("SUBSYSTEM_WINDOWS_GUI", 2),
-        ("SUBSYSTEM_WINDOWS_CUI", 3),
-        ("SUBSYSTEM_OS2_CUI", 5),
-        ("SUBSYSTEM_POSIX_CUI", 7),
-        ("SUBSYSTEM_NATIVE_WINDOWS", 8),
-        ("SUBSYSTEM_WINDOWS_CE_GUI", 9),
-        ("SUBSYSTEM_EFI_APPLICATION", 10),
-        ("SUBSYSTEM_EFI_BOOT_SERVICE_DRIVER", 11),
-        ("SUBSYSTEM_EFI_RUNTIME_DRIVER", 12),
-        ("RELOCS_STRIPPED", 0x1),
-        ("EXECUTABLE_IMAGE", 0x2),
-        ("LINE_NUMS_STRIPPED", 0x4),
-        ("LOCAL_SYMS_STRIPPED", 0x8),
-        ("AGGRESIVE_WS_TRIM", 0x10),
-        ("LARGE_ADDRESS_AWARE", 0x20),
-        ("BYTES_REVERSED_LO", 0x80),
-        ("MACHINE_32BIT", 0x100),
-        ("DEBUG_STRIPPED", 0x200),
-        ("REMOVABLE_RUN_FROM_SWAP", 0x400),
-        ("NET_RUN_FROM_SWAP", 0x800),
-        ("SYSTEM", 0x1000),
-        ("DLL", 0x2000),
-        ("UP_SYSTEM_ONLY", 0x4000),
-        ("BYTES_REVERSED_HI", 0x8000),
-        ("SECTION_CNT_CODE", 0x20),
-        ("SECTION_CNT_INITIALIZED_DATA", 0x40),
-        ("SECTION_CNT_UNINITIALIZED_DATA", 0x80),
-        ("SECTION_MEM_DISCARDABLE", 0x200_0000),
-        ("SECTION_MEM_NOT_CACHED", 0x400_0000),
-        ("SECTION_MEM_NOT_PAGED", 0x800_0000),
-        ("SECTION_MEM_SHARED", 0x1000_0000),
-        ("SECTION_MEM_EXECUTE", 0x2000_0000),
-        ("SECTION_MEM_READ", 0x4000_0000),
-        ("SECTION_MEM_WRITE", 0x8000_0000),
-    ];
-    NAMES.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 #[cfg(test)]

@@ -14,8 +14,10 @@
 
 mod atoms;
 mod condition;
+mod constant;
 pub(crate) mod fact;
 pub(crate) mod finder;
+pub(crate) mod header;
 mod hex;
 pub(crate) mod id;
 mod lexer;

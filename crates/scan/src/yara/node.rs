@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::fact::{Comparison, Field, Head, OfSection, Text};
+use super::header::{Entry, OfElf, OfHeader};
 use super::id::{NodeId, StringId, TextId};
 use super::math::{Measure, Over};
 
@@ -136,6 +137,13 @@ pub(crate) enum Node {
     SectionNamed(TextId),
     SectionAt(NodeId),
     Head(Head),
+    /// A number in the headers of a PE file, and the address or the size of the data directory with that number.
+    Header(OfHeader),
+    Directory(NodeId, bool),
+    /// A number in the head of an ELF file.
+    Elf(OfElf),
+    /// A number in the entry of its section or segment with that number.
+    ElfEntry(Entry, NodeId),
     /// A number in the head of the section with that number.
     Section(OfSection, NodeId),
     /// Whether it imports that, from a library and, if one is named, a function of it.
@@ -256,6 +264,10 @@ impl Arena {
             Node::EntryPoint
                 | Node::Sections
                 | Node::Head(_)
+                | Node::Header(_)
+                | Node::Directory(..)
+                | Node::Elf(_)
+                | Node::ElfEntry(..)
                 | Node::Section(..)
                 | Node::Imports(..)
                 | Node::Exports(_)
@@ -263,6 +275,8 @@ impl Arena {
                 | Node::SectionAt(_)
                 | Node::Has(Field::ImportHash | Field::SectionName(_) | Field::Signer(..) | Field::Version(_))
                 | Node::Compare(Field::ImportHash | Field::SectionName(_) | Field::Signer(..) | Field::Version(_), ..)
+                | Node::Has(Field::ElfSectionName(_))
+                | Node::Compare(Field::ElfSectionName(_), ..)
         )
     }
 
@@ -273,6 +287,9 @@ impl Arena {
             Node::Measure(_, Over::Range(..) | Over::Object)
                 | Node::CountByte(_, Over::Range(..) | Over::Object)
                 | Node::Mode(Over::Range(..) | Over::Object)
+                | Node::ElfEntry(..)
+                | Node::Has(Field::ElfSectionName(_))
+                | Node::Compare(Field::ElfSectionName(_), ..)
         )
     }
 

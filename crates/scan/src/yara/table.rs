@@ -439,7 +439,7 @@ impl TableBuilder {
 /// The tables of a PE file that a node asks for.
 fn asked(node: &Node) -> Asked {
     Asked {
-        imports: matches!(node, Node::Imports(..) | Node::Head(Head::Libraries))
+        imports: matches!(node, Node::Imports(..) | Node::Head(Head::Libraries | Head::Functions))
             || field_of(node) == Some(Field::ImportHash),
         exports: matches!(node, Node::Exports(_) | Node::Head(Head::Exports)),
         version: matches!(field_of(node), Some(Field::Version(_))),

@@ -99,6 +99,7 @@ impl<'a> Evaluator<'a, '_, '_> {
                 let index = usize::try_from(self.value(index, loops)?).ok()?;
                 self.pe()?.sections.get(index)?.name()
             }
+            Field::ElfSectionName(index) => return self.elf_section_name(self.value(index, loops)?).map(Cow::Owned),
             Field::Signer(of, index) => {
                 let index = usize::try_from(self.value(index, loops)?).ok()?;
                 let signer = tables.signers.as_ref()?.get(index)?;
@@ -169,6 +170,7 @@ impl<'a> Evaluator<'a, '_, '_> {
             Head::OverlayOffset => self.overlay(pe).map_or(0, |(offset, _)| offset),
             Head::OverlaySize => self.overlay(pe).map_or(0, |(_, size)| size),
             Head::Libraries => self.facts.tables.libraries?.into(),
+            Head::Functions => self.or_cut(self.facts.tables.functions)?.into(),
             Head::Resources => self.or_cut(self.facts.tables.resources)?.into(),
             Head::Signatures => self.facts.tables.signers.as_ref()?.len() as i64,
         })

@@ -1,8 +1,10 @@
-//! Fields and functions of the modules `pe` and `math`.
+//! Fields and functions of the modules `pe`, `elf` and `math`.
 
 use super::Reader;
 use crate::syntax::line::Reject;
-use crate::yara::fact::{Comparison, Field, Head, How, OfSection, OfSigner, Text, constant};
+use crate::yara::constant;
+use crate::yara::fact::{Comparison, Field, Head, How, OfSection, OfSigner, Text};
+use crate::yara::header::{Entry, OfElf, OfHeader};
 use crate::yara::id::{NodeId, TextId};
 use crate::yara::lexer::Token;
 use crate::yara::math::{Measure, Over};
@@ -39,6 +41,7 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(match name {
             "entry_point" => Node::Head(Head::EntryPoint),
             "number_of_imports" => Node::Head(Head::Libraries),
+            "number_of_imported_functions" => Node::Head(Head::Functions),
             "number_of_resources" => Node::Head(Head::Resources),
             "overlay" => {
                 self.expect(".")?;
@@ -96,8 +99,65 @@ impl<'a, 's> Reader<'a, 's> {
                 self.expect(")")?;
                 Node::Exports(name)
             }
-            name => Node::Number(constant(name).ok_or_else(|| is_asked(name))?),
+            "data_directories" => return self.of_directory(),
+            "linker_version" | "os_version" | "image_version" | "subsystem_version" => {
+                self.expect(".")?;
+                let Token::Word(part) = self.lexer.next()? else {
+                    return Err(Reject::Malformed("a version without a part".to_owned()));
+                };
+                Node::Header(OfHeader::named(&format!("{name}.{part}")).ok_or_else(|| is_asked(name))?)
+            }
+            name => match OfHeader::named(name) {
+                Some(field) => Node::Header(field),
+                None => Node::Number(constant::pe(name).ok_or_else(|| is_asked(name))?),
+            },
         })
+    }
+
+    fn of_directory(&mut self) -> Result<Node, Reject> {
+        if !self.takes(&Token::Symbol("["))? {
+            return Err(Reject::Unsupported("loops over what modules have".to_owned()));
+        }
+        let index = self.integer(5)?;
+        self.expect("]")?;
+        self.expect(".")?;
+        match self.lexer.next()? {
+            Token::Word("virtual_address") => Ok(Node::Directory(index, false)),
+            Token::Word("size") => Ok(Node::Directory(index, true)),
+            _ => Err(Reject::Malformed("a data directory without a field".to_owned())),
+        }
+    }
+
+    pub(super) fn of_elf(&mut self) -> Result<Node, Reject> {
+        self.expect(".")?;
+        let Token::Word(name) = self.lexer.next()? else {
+            return Err(Reject::Malformed("elf without a name".to_owned()));
+        };
+        if matches!(name, "sections" | "segments") {
+            return self.of_elf_entry(name);
+        }
+        let constant = || constant::elf(name).map(Node::Number);
+        let node = OfElf::named(name).map(Node::Elf).or_else(constant);
+        node.ok_or_else(|| Reject::Unsupported(format!("elf.{name}")))
+    }
+
+    fn of_elf_entry(&mut self, table: &str) -> Result<Node, Reject> {
+        if !self.takes(&Token::Symbol("["))? {
+            return Err(Reject::Unsupported("loops over what modules have".to_owned()));
+        }
+        let index = self.integer(5)?;
+        self.expect("]")?;
+        self.expect(".")?;
+        let Token::Word(name) = self.lexer.next()? else {
+            return Err(Reject::Malformed(format!("elf.{table}[] without a field")));
+        };
+        let entry = match (table, name) {
+            ("sections", "name") => return self.compare(Field::ElfSectionName(index)),
+            ("sections", name) => Entry::of_section(name),
+            (_, name) => Entry::of_segment(name),
+        };
+        let node = entry.map(|entry| Node::ElfEntry(entry, index));
+        node.ok_or_else(|| Reject::Unsupported(format!("elf.{table}[].{name}")))
     }
 
     pub(super) fn of_math(&mut self) -> Result<Node, Reject> {
