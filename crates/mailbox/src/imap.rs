@@ -388,19 +388,19 @@ impl<S: Stream> Session<'_, S> {
                 self.server.bytes(&status);
                 done("Status completed")
             }
-            Operation::GetQuota(root) if root.is_empty() => {
+            Operation::GetQuota(root) if root.is_empty() && user.account.quota_bytes > 0 => {
                 self.quota(&user);
                 done("Quota completed")
             }
             Operation::GetQuota(_) => Err(no("[NONEXISTENT] No such quota root")),
             Operation::GetQuotaRoot(mailbox) => {
-                // What others may have is theirs to know.
-                let is_own = !mailbox.starts_with(acl::OTHERS);
+                // What others may have is theirs to know, and an account without a bound has no root.
+                let has_root = !mailbox.starts_with(acl::OTHERS) && user.account.quota_bytes > 0;
                 let mut line = b"* QUOTAROOT ".to_vec();
                 response::mailbox(&mailbox, self.enabled.has_utf8_names(), &mut line);
-                line.extend_from_slice(if is_own { b" \"\"\r\n" } else { b"\r\n" });
+                line.extend_from_slice(if has_root { b" \"\"\r\n" } else { b"\r\n" });
                 self.server.bytes(&line);
-                if is_own {
+                if has_root {
                     self.quota(&user);
                 }
                 done("Quota completed")
@@ -476,7 +476,6 @@ impl<S: Stream> Session<'_, S> {
         let state = self.site.store.state();
         let used = state.account(user.number).map_or(0, |account| account.used_bytes.div_ceil(1024));
         let bound = user.account.quota_bytes / 1024;
-        let resources = if bound > 0 { format!("STORAGE {used} {bound}") } else { String::new() };
-        self.server.line(format!("* QUOTA \"\" ({resources})").as_bytes());
+        self.server.line(format!("* QUOTA \"\" (STORAGE {used} {bound})").as_bytes());
     }
 }
