@@ -19,8 +19,10 @@ pub struct Name {
     pub has_children: bool,
     /// It is subscribed.
     pub is_subscribed: bool,
-    /// A name below it is subscribed.
-    pub has_subscribed: bool,
+    /// Names below it that are subscribed.
+    pub subscribed_below: usize,
+    /// A subscribed name below it does not match the patterns.
+    pub hides_subscribed: bool,
 }
 
 /// The names that patterns match, as far as they have been compared.
@@ -68,7 +70,17 @@ impl<'a> Listing<'a> {
     }
 
     /// The names that match, in order.
-    pub fn found(self) -> Vec<(&'a [u8], Name)> {
+    pub fn found(mut self) -> Vec<(&'a [u8], Name)> {
+        let mut shown: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for (name, _) in self.found.iter().filter(|(_, found)| found.is_subscribed) {
+            for above in above(name) {
+                let count = shown.entry(above).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        for (name, found) in &mut self.found {
+            found.hides_subscribed = found.subscribed_below > shown.get(name).copied().unwrap_or(0);
+        }
         self.found
     }
 }
@@ -87,7 +99,8 @@ fn names<'a>(state: &'a State, number: u32, others: &'a [(Vec<u8>, u32)]) -> BTr
     for name in account.subscriptions.iter() {
         names.entry(name).or_default().is_subscribed = true;
         for above in above(name) {
-            names.entry(above).or_default().has_subscribed = true;
+            let above = names.entry(above).or_default();
+            above.subscribed_below = above.subscribed_below.saturating_add(1);
         }
     }
     names

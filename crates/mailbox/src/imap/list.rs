@@ -47,7 +47,9 @@ impl<S: Stream> Session<'_, S> {
             // What others use a mailbox for is not what it is here.
             let own = mailbox.filter(|(_, mailbox)| mailbox.account == user.number);
             let uses = own.map(|(_, mailbox)| mailbox.special_use).unwrap_or_default();
-            let by_child = list.recursive && tells_parents && found.has_subscribed && !found.is_subscribed;
+            // A name below it that is told itself says as much: RFC 5258, section 3.5.
+            let has_child = if list.is_lsub { found.subscribed_below > 0 } else { found.hides_subscribed };
+            let by_child = list.recursive && tells_parents && has_child && !found.is_subscribed;
             if list.subscribed && !found.is_subscribed && !by_child
                 || list.special_use && uses == SpecialUse::default()
                 || !list.subscribed && mailbox.is_none() && !found.has_children
