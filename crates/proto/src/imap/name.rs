@@ -49,8 +49,8 @@ fn end_run(run: &mut Vec<u16>, out: &mut Vec<u8>) {
     out.push(b'-');
 }
 
-/// A name from the wire. With `utf8` it may be UTF-8 as it is (RFC 6855). None if it is neither, or not the one way in which
-/// it is written: two names on the wire would be one mailbox.
+/// A name from the wire. With `utf8` it is UTF-8 as it is (RFC 6855). None if it is not the one form of a name: two names on the
+/// wire would be one mailbox, and a client that sends other bytes than LIST does would not find its mailbox again.
 ///
 /// Every spelling of INBOX is INBOX, as the first level of a longer name too (RFC 9051, section 5.1).
 pub fn decode(wire: &[u8], utf8: bool) -> Option<Vec<u8>> {
@@ -70,14 +70,13 @@ fn text(wire: &[u8], utf8: bool) -> Option<Vec<u8>> {
     if utf8 {
         return core::str::from_utf8(wire).ok().map(|name| name.as_bytes().to_vec());
     }
-    if !wire.is_ascii() {
-        // Clients that never learnt UTF-7 mean what they say.
-        return core::str::from_utf8(wire).ok().map(|name| name.as_bytes().to_vec());
-    }
     let mut name = String::new();
     let mut rest = wire;
     while let Some((&byte, after)) = rest.split_first() {
         rest = after;
+        if !byte.is_ascii() {
+            return None;
+        }
         if byte != b'&' {
             name.push(char::from(byte));
             continue;
@@ -131,6 +130,8 @@ mod tests {
         for wire in ["&", "&AGE-", "&APw", "&APw-&APw-", "&!-", "&2D0-", "a&-&-&"] {
             assert_eq!(decode(wire.as_bytes(), false), None, "{wire}");
         }
+        assert_eq!(decode("né".as_bytes(), false), None);
+        assert_eq!(decode("né".as_bytes(), true).unwrap(), "né".as_bytes());
         assert_eq!(decode(b"&AGE-", true).unwrap(), b"&AGE-");
     }
 

@@ -174,8 +174,7 @@ impl Reader<'_> {
 
     fn mailbox_pattern(&mut self) -> Result<Vec<u8>, Wrong> {
         let pattern = self.cursor.list_mailbox()?;
-        // What is no name matches none.
-        Ok(name::decode(&pattern, self.utf8).unwrap_or(pattern))
+        pattern_of(pattern, self.utf8)
     }
 
     fn select(&mut self, read_only: bool) -> Result<Operation, Wrong> {
@@ -239,11 +238,7 @@ impl Reader<'_> {
         self.cursor.blank()?;
         let utf8 = self.utf8;
         list.patterns = match self.cursor.peek() {
-            Some(b'(') => {
-                let pattern =
-                    |cursor: &mut Cursor<'_>| name::decode(&cursor.list_mailbox()?, utf8).ok_or("Not a pattern");
-                self.cursor.list(false, pattern)?
-            }
+            Some(b'(') => self.cursor.list(false, |cursor| pattern_of(cursor.list_mailbox()?, utf8))?,
             _ => Vec::from([self.mailbox_pattern()?]),
         };
         if self.cursor.eat(b' ') {
@@ -333,6 +328,15 @@ impl Reader<'_> {
             },
         }
         Ok(Store { by_uid, set, unchanged_since, change, silent, flags })
+    }
+}
+
+/// A pattern of LIST from the wire. A pattern in ASCII that is the form of no name matches none.
+fn pattern_of(pattern: Vec<u8>, utf8: bool) -> Result<Vec<u8>, Wrong> {
+    match name::decode(&pattern, utf8) {
+        Some(name) => Ok(name),
+        None if pattern.is_ascii() => Ok(pattern),
+        None => Err(NOT_A_NAME),
     }
 }
 
