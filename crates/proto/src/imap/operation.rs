@@ -248,21 +248,21 @@ mod tests {
 
     /// Reads a command, however it is cut.
     fn parse(line: &str) -> Result<Operation, Wrong> {
-        let whole = parse_cut(line, line.len());
+        let whole = parse_cut(line.as_bytes(), line.len());
         for cut in 0..line.len() {
-            assert_eq!(parse_cut(line, cut), whole, "{line} cut at {cut}");
+            assert_eq!(parse_cut(line.as_bytes(), cut), whole, "{line} cut at {cut}");
         }
         whole
     }
 
-    fn parse_cut(line: &str, cut: usize) -> Result<Operation, Wrong> {
+    fn parse_cut(line: &[u8], cut: usize) -> Result<Operation, Wrong> {
         let mut server = crate::imap::Server::new(crate::imap::Config::default(), 0);
-        if !line.starts_with("a LOGIN") {
+        if !line.starts_with(b"a LOGIN") {
             server.logged_in(0);
             server.step(0, b"0 SELECT x\r\n");
             server.answered(0, crate::imap::Kind::Ok);
         }
-        let bytes = [line.as_bytes(), b"\r\n"].concat();
+        let bytes = [line, b"\r\n"].concat();
         for piece in [&bytes[..cut], &bytes[cut..]] {
             let mut at = 0;
             loop {
@@ -376,6 +376,9 @@ mod tests {
         assert_eq!(text("a SEARCH CHARSET x-unknown ALL"), "unknown");
         assert!(text("a SEARCH CHARSET UTF-16 TEXT abc").contains("not in its charset"));
         assert!(text("a SEARCH CHARSET KOI8-R SUBJECT abc").contains("[97, 98, 99]"));
+        let latin1 = b"a SEARCH OR SEEN SUBJECT \"gr\xfcn\"";
+        assert_eq!(parse_cut(latin1, latin1.len()), Err("A string is not UTF-8"));
+        assert!(parse("a SEARCH SUBJECT \"grün\"").is_ok());
     }
 
     #[test]

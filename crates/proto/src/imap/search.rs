@@ -181,27 +181,35 @@ fn charset(cursor: &mut Cursor<'_>) -> Result<Option<Encoding>, Wrong> {
 fn in_charset(cursor: &mut Cursor<'_>, returns: Option<Returns>, charset: Option<Encoding>) -> Result<Search, Wrong> {
     let mut key = keys(cursor)?;
     if let Some(charset) = charset {
-        recode(&mut key, charset)?;
+        each_text(&mut key, &mut |text| recode(text, charset))?;
     }
     Ok(Search { returns, has_charset: true, is_foreign: charset.is_none(), key })
 }
 
-/// Makes UTF-8 of the texts of a key. A text that is called ASCII may be UTF-8.
-fn recode(key: &mut Key, charset: Encoding) -> Result<(), Wrong> {
+/// Calls `change` with the texts of a key.
+fn each_text(key: &mut Key, change: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), Wrong>) -> Result<(), Wrong> {
     match key {
-        Key::And(keys) => keys.iter_mut().try_for_each(|key| recode(key, charset)),
-        Key::Or(both) => recode(&mut both.0, charset).and_then(|()| recode(&mut both.1, charset)),
-        Key::Not(key) => recode(key, charset),
-        Key::Body(text) | Key::Text(text) | Key::Header(_, text) => {
-            let (decoded, is_faulty) = charset.decode(text);
-            if is_faulty {
-                return Err("A string is not in its charset");
-            }
-            *text = decoded.into_owned().into_bytes();
-            Ok(())
-        }
+        Key::And(keys) => keys.iter_mut().try_for_each(|key| each_text(key, change)),
+        Key::Or(both) => each_text(&mut both.0, change).and_then(|()| each_text(&mut both.1, change)),
+        Key::Not(key) => each_text(key, change),
+        Key::Body(text) | Key::Text(text) | Key::Header(_, text) => change(text),
         _ => Ok(()),
     }
+}
+
+/// Makes UTF-8 of a text. A text that is called ASCII may be UTF-8.
+fn recode(text: &mut Vec<u8>, charset: Encoding) -> Result<(), Wrong> {
+    let (decoded, is_faulty) = charset.decode(text);
+    if is_faulty {
+        return Err("A string is not in its charset");
+    }
+    *text = decoded.into_owned().into_bytes();
+    Ok(())
+}
+
+/// A text without a charset is ASCII; UTF-8 from clients that do not say so (RFC 6855, section 3: no other octets).
+fn as_utf8(text: &mut Vec<u8>) -> Result<(), Wrong> {
+    core::str::from_utf8(text).map(|_| ()).map_err(|_| "A string is not UTF-8")
 }
 
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
@@ -211,7 +219,9 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
         let charset = charset(cursor)?;
         return in_charset(cursor, returns, charset);
     }
-    Ok(Search { returns, has_charset: false, is_foreign: false, key: keys(cursor)? })
+    let mut key = keys(cursor)?;
+    each_text(&mut key, &mut as_utf8)?;
+    Ok(Search { returns, has_charset: false, is_foreign: false, key })
 }
 
 fn keys(cursor: &mut Cursor<'_>) -> Result<Key, Wrong> {
