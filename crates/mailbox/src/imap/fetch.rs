@@ -155,6 +155,10 @@ impl<S: Stream> Session<'_, S> {
             self.mark_seen(number, &uids).await?;
         }
         let state = self.site.store.state();
+        if changed_since.is_none() && items.contains(&FetchItem::Flags) && items.iter().any(marks_seen) {
+            // `\Seen` is told among the flags that are asked for, and not once more behind them.
+            self.tell_until(&state, false, Some(&uids)).await?;
+        }
         let Some(mailbox) = state.mailbox(number) else { return Err(no("[NONEXISTENT] The mailbox is gone")) };
         let messages = Standing::new(&self.site.store, &state);
         let (mut is_gone, mut is_broken, mut is_unknown) = (false, false, false);

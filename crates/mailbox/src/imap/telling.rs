@@ -3,6 +3,7 @@
 use std::io;
 
 use proto::imap::acl::Rights;
+use store::State;
 use tokio::task::block_in_place;
 
 use super::notify::Notified;
@@ -48,6 +49,16 @@ impl<S: Stream> Session<'_, S> {
     /// may not read it any more is told nothing.
     async fn tell(&mut self, may_expunge: bool, untold: Option<&[u32]>) -> io::Result<()> {
         let state = self.changes.borrow_and_update().clone();
+        self.tell_until(&state, may_expunge, untold).await
+    }
+
+    /// [`tell`](Self::tell) up to a snapshot.
+    pub(super) async fn tell_until(
+        &mut self,
+        state: &State,
+        may_expunge: bool,
+        untold: Option<&[u32]>,
+    ) -> io::Result<()> {
         let selected = self.notified.as_ref().and_then(Notified::selected);
         let wants_flags = selected.is_none_or(|(events, _)| events.flags);
         let untold = untold.or(wants_flags.then_some(&[]));
