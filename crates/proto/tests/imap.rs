@@ -393,6 +393,20 @@ fn a_response_may_be_long_but_not_endless() {
 }
 
 #[test]
+fn a_value_of_a_fetch_may_be_long_but_not_endless() {
+    let responses = [&b"* 1 FETCH (ENVELOPE ("[..], &b"\"abcdef\" ".repeat(1_000_000)].concat();
+    let (mut client, mut input) = (Client::new(), &responses[..]);
+    let reason = loop {
+        match client.step(input) {
+            (_, ClientEvent::Broken(reason)) => break reason,
+            (taken, _) => input = &input[taken..],
+        }
+        assert!(!input.is_empty(), "all of it passed");
+    };
+    assert_eq!(reason, "a value is too long");
+}
+
+#[test]
 fn nothing_of_content_is_kept_however_long_it_is() {
     let mut client = Client::new();
     let (mut taken, mut input) = (0, &b"* 1 FETCH (BODY[] {99000000000}\r\n"[..]);

@@ -484,6 +484,23 @@ fn a_hostile_server_is_not_believed() {
 }
 
 #[test]
+fn texts_of_a_hostile_server_do_not_mislead() {
+    let injected = "* 1 FETCH (ENVELOPE (NIL \"gpj\u{202e}exe\u{1b}[2J\" NIL) PREVIEW {6}\r\n\u{2066}\r\nz)\r\n\
+                    * LIST () \"/\" \"a\u{202e}\"\r\n* OK [X\u{7}] \u{202e}alert\r\n";
+    let server = Imap { injected: Some(("NOOP", injected.as_bytes())), ..Imap::with(&[]) };
+    let odd = gateway(&server, "forward_tls = \"off\"");
+    let mut wire = login(&odd);
+    wire.talk(
+        "C: a NOOP
+         S: * 1 FETCH (ENVELOPE (NIL \"gpj   exe [2J\" NIL) PREVIEW {6}
+         S:      z)
+         S: * LIST () \"/\" \"a   \"
+         S: * OK [X ]    alert
+         S: a OK ...",
+    );
+}
+
+#[test]
 fn content_that_nobody_asked_for_is_inspected_all_the_same() {
     let virus: &'static [u8] = Vec::leak(
         [

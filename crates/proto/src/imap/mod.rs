@@ -31,6 +31,7 @@ mod section;
 mod server;
 pub mod states;
 pub mod syntax;
+mod texts;
 pub mod url;
 
 pub use capability::{Terms, offers, offers_to_client};
@@ -42,3 +43,4 @@ pub use fuzz::{fuzz_client, fuzz_operation, fuzz_server};
 pub use section::{Item, Part, Section};
 pub use server::{Config, Server, ServerEvent};
 pub use text::date;
+pub use texts::Texts;

@@ -15,6 +15,9 @@ const STRING_BYTES_MAX: u32 = 64 << 10;
 /// Bytes of a value without strings, which is numbers, flags and dates.
 const PLAIN_BYTES_MAX: u32 = 16 << 10;
 
+/// Bytes of the value of an item: a thousand parts, or ten thousand addresses.
+const VALUE_BYTES_MAX: usize = 8 << 20;
+
 /// Within a run of text and literals.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Run {
@@ -24,6 +27,8 @@ pub(super) struct Run {
     plain: bool,
     /// Bytes of the string under way, or of the value without strings.
     bytes: u32,
+    /// Bytes of the run so far.
+    total: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,6 +77,16 @@ impl Run {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn take(&mut self, input: &[u8], items: bool) -> Result<(usize, Stop), &'static str> {
+        if items && self.total > VALUE_BYTES_MAX {
+            return Err("a value is too long");
+        }
+        let room = if items { (VALUE_BYTES_MAX + 1).saturating_sub(self.total) } else { usize::MAX };
+        let taken = self.runs(&input[..input.len().min(room)], items)?;
+        self.total = self.total.saturating_add(taken.0);
+        Ok(taken)
+    }
+
+    fn runs(&mut self, input: &[u8], items: bool) -> Result<(usize, Stop), &'static str> {
         let (mut at, in_literal) = (0, self.is_in_literal());
         while let Some(&byte) = input.get(at) {
             if self.is_in_literal() != in_literal {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use proto::imap::{ClientEvent, Kind, Status, Verb};
+use proto::imap::{ClientEvent, Kind, Status, Texts, Verb};
 
 use super::OUTBOX_BYTES;
 use super::session::{Folder, LOST, Next, Session, Work};
@@ -21,11 +21,21 @@ impl Session {
         let (taken, event) = self.asks.step(self.server.input());
         match event {
             ClientEvent::Idle if taken == 0 => return Ok(Next::Wait),
-            ClientEvent::Pass => self.hears.bytes(&self.server.input()[..taken]),
-            ClientEvent::PassText => {
-                let text: Vec<u8> = self.server.input()[..taken].iter().copied().map(in_text).collect();
+            ClientEvent::Idle => {}
+            ClientEvent::Pass | ClientEvent::PassText => {
+                let mut text = Vec::with_capacity(taken);
+                let is_literal = event == ClientEvent::PassText;
+                self.texts.clean(&self.server.input()[..taken], is_literal, &mut text);
                 self.hears.bytes(&text);
             }
+            // The text before is over.
+            _ => {
+                let mut rest = Vec::new();
+                self.texts.flush(&mut rest);
+                self.hears.bytes(&rest);
+            }
+        }
+        match event {
             ClientEvent::Content => self.content(taken).await?,
             _ => {}
         }
@@ -33,7 +43,7 @@ impl Session {
         match event {
             ClientEvent::Idle | ClientEvent::Pass | ClientEvent::PassText => {}
             ClientEvent::Content => self.content_ends().await?,
-            ClientEvent::Continue(text) => self.go_on(&text),
+            ClientEvent::Continue(text) => self.go_on(&Texts::cleaned(&text)),
             ClientEvent::Status(status) if status.tagged => self.answered(status),
             ClientEvent::Status(status) => self.untagged(&status),
             ClientEvent::Capability(words) => {
@@ -108,15 +118,5 @@ impl Session {
             Verb::Close if ok => self.folder = Folder::default(),
             _ => {}
         }
-    }
-}
-
-/// A byte of a name or a short text, whatever the server says: on one line it is no message. Control characters become blanks but for
-/// tabulators and those that shift between charsets (ISO 2022), which stand in old headers.
-const fn in_text(byte: u8) -> u8 {
-    match byte {
-        b'\t' | 0x0e | 0x0f | 0x1b => byte,
-        0..b' ' | 0x7f => b' ',
-        byte => byte,
     }
 }

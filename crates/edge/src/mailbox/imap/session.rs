@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flow::Parts;
-use proto::imap::{Client, Config, Kind, Server, Status, Terms, offers_to_client};
+use proto::imap::{Client, Config, Kind, Server, Status, Terms, Texts, offers_to_client};
 
 use super::appending::Appending;
 use super::fetching::Fetching;
@@ -39,6 +39,8 @@ pub struct Session {
     pub server: Wire,
     /// Hears the client.
     pub hears: Server,
+    /// Texts of the server on their way to the client.
+    pub texts: Texts,
     /// Asks the server.
     pub asks: Client,
     /// Command in flight.
@@ -133,6 +135,7 @@ impl Session {
             client,
             server: wire,
             hears: Server::new(Config::default(), 0),
+            texts: Texts::default(),
             asks,
             work: Work::Nothing,
             user: None,
@@ -259,9 +262,10 @@ impl Session {
             Some(words) => line.extend([b"[CAPABILITY ", self.offered(&words).as_slice(), b"] "].concat()),
             // It would lead past us.
             None if status.code.is_empty() || referral => {}
-            None => line.extend([b"[", status.code.as_slice(), b"] "].concat()),
+            None => line.extend([b"[", Texts::cleaned(&status.code).as_slice(), b"] "].concat()),
         }
-        line.extend_from_slice(if status.text.is_empty() { b"." } else { &status.text });
+        let text = Texts::cleaned(&status.text);
+        line.extend_from_slice(if text.is_empty() { b"." } else { &text });
         self.hears.line(&line);
     }
 
