@@ -9,12 +9,17 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::deflate::Deflated;
 
 /// How long a client may take to take what we say.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
+
+/// Bytes that a session sends before others have their turn. A socket takes megabytes at once, and a runtime lets go on what need not
+/// wait: of sixty sessions that begin a long reply the last command would wait for all.
+const SENT_BYTES_MAX: usize = 32 << 10;
 
 /// Bytes that are taken of a client while its command is under way.
 const AHEAD_BYTES_MAX: usize = 64 << 10;
@@ -38,13 +43,15 @@ pub(crate) struct Wire<S> {
     input: Vec<u8>,
     at: usize,
     deflated: Option<Box<Deflated>>,
+    /// Bytes that were sent since others had their turn.
+    sent: usize,
     /// Commands since it is compressed.
     commands: u64,
 }
 
 impl<S: Stream> Wire<S> {
     pub fn new(stream: S) -> Self {
-        Wire { stream, input: Vec::new(), at: 0, deflated: None, commands: 0 }
+        Wire { stream, input: Vec::new(), at: 0, deflated: None, sent: 0, commands: 0 }
     }
 
     /// Input that was read and is not consumed.
@@ -119,7 +126,13 @@ impl<S: Stream> Wire<S> {
         }
         let packed = self.deflated.as_mut().map(|deflated| deflated.deflate(bytes)).transpose()?;
         timeout(WRITE_WAIT, self.stream.write_all(packed.as_deref().unwrap_or(bytes))).await??;
-        timeout(WRITE_WAIT, self.stream.flush()).await?
+        timeout(WRITE_WAIT, self.stream.flush()).await??;
+        self.sent = self.sent.saturating_add(bytes.len());
+        if self.sent >= SENT_BYTES_MAX {
+            self.sent = 0;
+            yield_now().await;
+        }
+        Ok(())
     }
 
     /// From here on both sides compress what they send (RFC 4978).
@@ -149,5 +162,32 @@ impl<S: Stream> Wire<S> {
     /// Ends it in good order.
     pub async fn close(mut self) {
         let _ = timeout(Duration::from_secs(1), self.stream.shutdown()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn others_have_turns_while_a_client_takes_all_at_once() {
+        let (stream, _client) = tokio::io::duplex(8 << 20);
+        let turns = Arc::new(AtomicUsize::new(0));
+        let other = turns.clone();
+        tokio::spawn(async move {
+            loop {
+                other.fetch_add(1, Relaxed);
+                yield_now().await;
+            }
+        });
+        let mut wire = Wire::new(stream);
+        for _ in 0..64 {
+            wire.write(&[b'x'; 16 << 10]).await.unwrap();
+        }
+        let turns = turns.load(Relaxed);
+        assert!((30..=70).contains(&turns), "{turns} turns during a megabyte");
     }
 }
