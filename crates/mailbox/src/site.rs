@@ -201,6 +201,16 @@ impl Site {
         }
     }
 
+    /// Notes the counts of recipients for the process that serves the store next.
+    pub async fn keep_rates(&self) {
+        self.rates.keep(&self.store, seconds()).await;
+    }
+
+    /// Whether an account may send to so many more recipients within this hour, which are counted then.
+    pub(crate) fn may_send(&self, account: &str, recipients: u32, most: u32) -> bool {
+        self.rates.take(&self.store.state(), account, recipients, most, seconds())
+    }
+
     /// How full the store is.
     ///
     /// # Errors

@@ -160,7 +160,7 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
         return TWO_AUTHORS;
     }
     let (now, count) = (seconds(), u32::try_from(outgoing.len()).unwrap_or(u32::MAX));
-    if !site.rates.take(&account.name, count, site.recipients_hour_max, now) {
+    if !site.may_send(&account.name, count, site.recipients_hour_max) {
         tracing::warn!(account = account.name, recipients = count, "too many recipients of one login within an hour");
         return TOO_FAST;
     }
@@ -255,11 +255,10 @@ pub(super) async fn send_back(site: &Site, client: Option<IpAddr>, mail: Mail) -
 
 /// Counts a mail that goes back to a sender; false beyond what one sender gets, and one client brings, in an hour.
 fn may_go_back(site: &Site, client: Option<IpAddr>, to: &str) -> bool {
-    let now = seconds();
     let client = client.and_then(Owner::client).map(|client| format!("bounces of {client:?}"));
     // Names with a blank, which no account has.
-    site.rates.take(&format!("bounces to {}", to.to_ascii_lowercase()), 1, BOUNCES_TO_ONE_MAX, now)
-        && client.is_none_or(|client| site.rates.take(&client, 1, BOUNCES_OF_CLIENT_MAX, now))
+    site.may_send(&format!("bounces to {}", to.to_ascii_lowercase()), 1, BOUNCES_TO_ONE_MAX)
+        && client.is_none_or(|client| site.may_send(&client, 1, BOUNCES_OF_CLIENT_MAX))
 }
 
 fn decoded(response: &[u8]) -> Vec<u8> {

@@ -137,7 +137,7 @@ async fn take(
     if fields(&content.header).filter(|field| is_named(field, b"from")).count() > 1 {
         return Err(Untaken::Never("it has several From fields".into()));
     }
-    if !site.rates.take(&format!("user {}", mail.user), count, most, seconds()) {
+    if !site.may_send(&format!("user {}", mail.user), count, most) {
         return Err(Untaken::Later("its user sends to too many within an hour".into()));
     }
     let entries = entries(site, mail, &from, &content.header);

@@ -106,7 +106,7 @@ fn admit(site: &Site, account: &str, recipients: usize) -> Result<(), Failure> {
         return Err(Failure::Queue);
     }
     let count = u32::try_from(recipients).unwrap_or(u32::MAX);
-    if !site.rates.take(account, count, site.recipients_hour_max, seconds()) {
+    if !site.may_send(account, count, site.recipients_hour_max) {
         tracing::warn!(account, recipients, "too many recipients of one login within an hour");
         return Err(Failure::Rate);
     }

@@ -548,12 +548,12 @@ impl Store {
         } else {
             self.leavings.hand_over();
         }
-        drop(site);
         end.send_replace(true);
         listeners.shutdown().await;
         parts.dmarc.iter().for_each(|dmarc| dmarc.keep());
         drop(doors);
         ended.wait(mails).await;
+        site.keep_rates().await;
         Ok(())
     }
 }
