@@ -490,14 +490,16 @@ fn texts_of_a_hostile_server_do_not_mislead() {
     let server = Imap { injected: Some(("NOOP", injected.as_bytes())), ..Imap::with(&[]) };
     let odd = gateway(&server, "forward_tls = \"off\"");
     let mut wire = login(&odd);
-    wire.talk(
-        "C: a NOOP
-         S: * 1 FETCH (ENVELOPE (NIL \"gpj   exe [2J\" NIL) PREVIEW {6}
-         S:      z)
-         S: * LIST () \"/\" \"a   \"
-         S: * OK [X ]    alert
-         S: a OK ...",
-    );
+    wire.send(b"a NOOP\r\n");
+    for line in [
+        "* 1 FETCH (ENVELOPE (NIL \"gpj   exe [2J\" NIL) PREVIEW {6}",
+        "     z)",
+        "* LIST () \"/\" \"a   \"",
+        "* OK [X ]     alert",
+    ] {
+        assert_eq!(wire.line(), line);
+    }
+    assert!(wire.line().starts_with("a OK"));
 }
 
 #[test]
