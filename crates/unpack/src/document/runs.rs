@@ -418,7 +418,7 @@ mod tests {
         ] {
             assert_eq!(found(&text), [CONTENT], "{text}");
         }
-        let long: Vec<u8> = (0..900u32).map(|at| (at * at >> 3) as u8).collect();
+        let long: Vec<u8> = (0..900u32).map(|at| ((at * at) >> 3) as u8).collect();
         let digits: String = long.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(found(&format!("0x{digits};")), [long]);
     }

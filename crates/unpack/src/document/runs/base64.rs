@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn characters_that_are_read_at_once_are_those_that_are_read_one_by_one() {
-        let line: Vec<u8> = (0..5_000_u32).map(|at| text::base64::ALPHABET[(at * at >> 3) as usize % 64]).collect();
+        let line: Vec<u8> = (0..5_000_u32).map(|at| text::base64::ALPHABET[((at * at) >> 3) as usize % 64]).collect();
         let told = |at_once: bool| {
             let (mut run, mut outbox, mut runs) = (Base64::default(), Outbox::default(), 0);
             let (mut at, mut calls) = (0, 0);
