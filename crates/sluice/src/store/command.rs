@@ -7,13 +7,12 @@ use std::fs;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use mailbox::File;
 use serde_json::Value;
 use store::{Arrival, Device as _, Format, Volume};
 
-use super::import::{self, Incoming};
+use super::import::{self, Incoming, now};
 use super::look::Look;
 use super::mbox;
 use super::source::{Reading, Source};
@@ -218,8 +217,4 @@ fn cat(args: &StoreCat) -> Result<ExitCode, Failure> {
         Reading::Gone => Err("the message was removed meanwhile".into()),
         Reading::Damaged(error) => Err(error.into()),
     }
-}
-
-pub fn now() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use mailbox::File;
 use mailbox::digest::{Digest, thread};
 use mailbox::ends::LineEnds;
 use store::{Append, Arrival, Quota, Sealed, SpecialUse, Volume};
 
-use super::command::now;
 use super::marks::{self, Marks};
 use super::volume::{named, open_as_root, parted};
 use super::{maildir, mbox};
@@ -235,4 +235,9 @@ impl Incoming {
         let digest = self.digest.finish();
         Ok(volume.seal(self.append, &digest, thread(&digest))?)
     }
+}
+
+/// Seconds since 1970.
+pub fn now() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
