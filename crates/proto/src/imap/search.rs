@@ -208,7 +208,7 @@ fn recode(text: &mut Vec<u8>, charset: Encoding) -> Result<(), Wrong> {
 }
 
 /// A text without a charset is ASCII; UTF-8 from clients that do not say so (RFC 6855, section 3: no other octets).
-fn as_utf8(text: &mut Vec<u8>) -> Result<(), Wrong> {
+fn as_utf8(text: &[u8]) -> Result<(), Wrong> {
     core::str::from_utf8(text).map(|_| ()).map_err(|_| "A string is not UTF-8")
 }
 
@@ -220,7 +220,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
         return in_charset(cursor, returns, charset);
     }
     let mut key = keys(cursor)?;
-    each_text(&mut key, &mut as_utf8)?;
+    each_text(&mut key, &mut |text| as_utf8(text))?;
     Ok(Search { returns, has_charset: false, is_foreign: false, key })
 }
 
