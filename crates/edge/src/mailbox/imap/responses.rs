@@ -35,9 +35,8 @@ impl Session {
                 self.hears.bytes(&rest);
             }
         }
-        match event {
-            ClientEvent::Content => self.content(taken).await?,
-            _ => {}
+        if event == ClientEvent::Content {
+            self.content(taken).await?;
         }
         self.server.take(taken);
         match event {
