@@ -495,7 +495,7 @@ fn texts_of_a_hostile_server_do_not_mislead() {
         "* 1 FETCH (ENVELOPE (NIL \"gpj   exe [2J\" NIL) PREVIEW {6}",
         "     z)",
         "* LIST () \"/\" \"a   \"",
-        "* OK [X ]     alert",
+        "* OK [X ]    alert",
     ] {
         assert_eq!(wire.line(), line);
     }
