@@ -260,6 +260,7 @@ fn written(form: Form, bytes: &[u8], piece: usize) -> (Vec<u8>, bool) {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "places in texts of a test")]
 mod tests {
     use alloc::string::String;
 
