@@ -166,6 +166,9 @@ fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
     let pong = http("200 OK", "text/plain", "pong\r\n");
     assert_eq!(converse("GET /ping HTTP/1.1\r\n\r\n").2, pong);
     assert_eq!(converse("\r\nGET /ping HTTP/1.0\r\n\r\n").2, pong);
+    let head = pong.strip_suffix("pong\r\n").unwrap();
+    assert_eq!(converse("HEAD /ping HTTP/1.1\r\n\r\n").2, head);
+    assert!(converse("HEAD /x HTTP/1.1\r\n\r\n").2.ends_with("\r\n\r\n"));
     assert_eq!(converse("PING RSPAMC/1.3\r\n\r\n").2, "RSPAMD/1.3 0 PONG\r\n\r\n");
     assert_eq!(converse("").2, "");
     for (said, status, why) in [

@@ -83,6 +83,8 @@ pub struct Request {
     pub(super) names_file: bool,
     /// Type of the body (`Content-Type`).
     pub(super) kind: Vec<u8>,
+    /// Whether the answer has no content (`HEAD`, RFC 9110 9.3.2).
+    pub(super) is_head: bool,
     /// Whether no form of answer is to the client's liking (`Accept`).
     pub(super) takes_nothing: bool,
 }
@@ -137,6 +139,7 @@ impl Request {
             _ => Command::Other,
         };
         let mut request = Request::new(command, Form::Http, &fields)?;
+        request.is_head = method == "HEAD";
         if command == Command::CheckParts {
             let form = answered(&fields);
             request.takes_nothing = form.is_none();
@@ -166,6 +169,7 @@ impl Request {
             names_file: false,
             kind: Vec::new(),
             takes_nothing: false,
+            is_head: false,
         };
         fields.iter().for_each(|(name, value)| request.take(name, value));
         Ok(request)

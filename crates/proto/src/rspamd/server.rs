@@ -42,6 +42,7 @@ pub struct Server {
     limits: Limits,
     outbox: Vec<u8>,
     is_refused: bool,
+    is_head: bool,
 }
 
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl Default for Server {
     fn default() -> Server {
         let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, fields_max: FIELDS_MAX, ..Limits::default() };
         let state = State::Head(HeadBuffer::default());
-        Server { state, form: Form::Http, limits, outbox: Vec::new(), is_refused: false }
+        Server { state, form: Form::Http, limits, outbox: Vec::new(), is_refused: false, is_head: false }
     }
 }
 
@@ -135,8 +136,7 @@ impl Server {
     /// Refuses what was asked, or what is being sent.
     pub fn refuse(&mut self, refusal: &Refusal) -> ServerEvent {
         if !matches!(self.state, State::Closed) {
-            self.outbox.extend(refusal.bytes(self.form));
-            self.state = State::Closed;
+            self.close(refusal.bytes(self.form));
             self.is_refused = true;
         }
         ServerEvent::Closed
@@ -157,6 +157,18 @@ impl Server {
         self.outbox.clear();
     }
 
+    /// Sends a reply, of which `HEAD` gets the head alone.
+    fn close(&mut self, mut reply: Vec<u8>) {
+        const END: &[u8] = b"\r\n\r\n";
+        if self.is_head
+            && let Some(at) = reply.windows(END.len()).position(|here| here == END)
+        {
+            reply.truncate(at + END.len());
+        }
+        self.outbox.extend(reply);
+        self.state = State::Closed;
+    }
+
     /// The mail is complete.
     fn end(&mut self) -> ServerEvent {
         self.state = State::Asked;
@@ -166,6 +178,7 @@ impl Server {
     /// The head is complete.
     fn begin(&mut self, request: Request) -> ServerEvent {
         self.form = request.form;
+        self.is_head = request.is_head;
         if request.is_coded {
             return self.refuse(&Refusal::Coded);
         }
@@ -175,8 +188,7 @@ impl Server {
         match request.command {
             Command::Other => return self.refuse(&Refusal::Unknown),
             Command::Ping => {
-                self.outbox.extend(reply::pong(request.form));
-                self.state = State::Closed;
+                self.close(reply::pong(request.form));
                 return ServerEvent::Closed;
             }
             Command::Options => {
