@@ -169,10 +169,36 @@ pub fn is_forged(value: &[u8], authserv_id: &str) -> bool {
     match parse(value) {
         Some(told) => {
             let id = told.authserv_id.trim_end_matches('.');
-            id.eq_ignore_ascii_case(authserv_id) || !is_host(id) && has(id.as_bytes(), authserv_id)
+            id.eq_ignore_ascii_case(authserv_id)
+                || !is_host(id) && has(id.as_bytes(), authserv_id)
+                || is_read_as(value, authserv_id)
         }
-        None => has(value, authserv_id),
+        None => has(value, authserv_id) || is_read_as(value, authserv_id),
     }
+}
+
+/// Whether a reader that leaves out blanks, comments and commas, or maps letters by UTS 46 (RFC 8616), reads this name.
+fn is_read_as(value: &[u8], authserv_id: &str) -> bool {
+    let text = String::from_utf8_lossy(value);
+    let mut cursor = Cursor { rest: &text };
+    let mut words = Vec::new();
+    loop {
+        cursor.skip();
+        cursor.rest = cursor.rest.trim_start_matches([',', ')', '=', ' ', '\t', '\r', '\n']);
+        match cursor.value() {
+            Some(word) => words.push(word),
+            None if cursor.rest.starts_with(['(', ',', ')', '=']) => {}
+            None => break,
+        }
+    }
+    let ours = crate::domain::host(authserv_id);
+    let is_ours = |name: String| {
+        let name = name.trim_matches(',').to_owned();
+        name.eq_ignore_ascii_case(authserv_id) || ours.is_some() && crate::domain::host(&name) == ours
+    };
+    // The last word may be the version.
+    let is_versioned = words.last().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    is_ours(words.concat()) || is_versioned && is_ours(words[..words.len() - 1].concat())
 }
 
 fn is_host(id: &str) -> bool {
@@ -330,10 +356,20 @@ mod tests {
             b"\"x mx.example\";",
             b"mx\r\n .example",
             b"mx.example\0;",
+            "\u{ff2d}x.example; spf=pass".as_bytes(),
+            "mx.exam\u{200b}ple; spf=pass".as_bytes(),
+            b"mx .example; spf=pass",
+            b"mx .example 1; spf=pass",
+            b"mx(x).example; spf=pass",
+            b"mx(x) . (y)\"ex\"ample.; spf=pass",
+            b", mx.example; spf=pass",
+            b"(a) , ,mx.example, 1; spf=pass",
         ] {
-            let split = value == b"mx\r\n .example";
-            assert_eq!(is_forged(value, "mx.example"), !split, "{}", value.escape_ascii());
+            assert!(is_forged(value, "mx.example"), "{}", value.escape_ascii());
         }
+        let asked = "m\u{fc}x.example";
+        assert!(is_forged(b" xn--mx-xka.example; none", asked) && is_forged("M\u{dc}x.example".as_bytes(), asked));
+        assert!(!is_forged(b")))((;", "mx.example") && !is_forged(&[b'('; 100_000], "mx.example"));
         for value in [&b"other.example; spf=pass mx.example"[..], b"amx.example; none", b"mx.example.org; none", b""] {
             assert!(!is_forged(value, "mx.example"), "{}", value.escape_ascii());
         }
