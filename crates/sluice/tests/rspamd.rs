@@ -73,7 +73,7 @@ fn a_mail_is_scored_and_what_to_do_is_told() {
         assert_eq!((&told["score"], &told["required_score"]), (&5.5.into(), &15.0.into()));
         assert_eq!((&told["action"], &told["is_skipped"]), (&"add header".into(), &false.into()));
         assert_eq!(told["symbols"]["FREE"]["score"], 5.5);
-        assert_eq!(told["milter"]["add_headers"]["X-Spam-Status"]["value"], "Yes, score=5.5");
+        assert_eq!(told["milter"]["add_headers"]["X-Spam-Status"], "Yes, score=5.5");
         assert_eq!(told["milter"]["remove_headers"]["X-Spam-Status"], 0);
         assert_eq!((&told["message-id"], &told["thresholds"]["reject"]), (&"undef".into(), &15.0.into()));
         assert!(told["symbols"]["FREE"]["options"].is_null(), "{told}");
@@ -121,7 +121,7 @@ fn a_tag_for_the_subject_and_a_policy_are_told() {
     let (gateway, _folder) =
         gateway("process", "subject_tag = \"[SPAM]\"\nsize_max = 5000", "on_infected = \"quarantine\"");
     let (_, told) = check(&gateway, "", SPAM);
-    assert_eq!((&told["action"], &told["subject"]), (&"rewrite subject".into(), &"[SPAM] %s".into()));
+    assert_eq!((&told["action"], &told["subject"]), (&"rewrite subject".into(), &"[SPAM] hello".into()));
     let (_, told) = check(&gateway, "", &format!("{HAM}rspamd-test-marker\r\n"));
     assert_eq!(told["action"], "quarantine");
     let (head, _) = check(&gateway, "", &"large\r\n".repeat(1_000));

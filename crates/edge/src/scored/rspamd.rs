@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use flow::{Action, Flow, Points, Protocol, Score, Verdict};
+use flow::{Action, Field, Flow, Points, Protocol, Score, Verdict};
 use proto::rspamd::{self, Answer, Command, Description, Request, Server, ServerEvent};
 use serde_json::{Map, Value, json};
 
@@ -20,13 +20,16 @@ const FOUND: &str = "SLUICE_FOUND";
 /// The field by which a mail is known.
 const MESSAGE_ID: &str = "message-id";
 
+/// The field that a tag changes.
+const SUBJECT: &str = "subject";
+
 /// From which score on Rspamd refuses, where nothing else is set: what is shown, not what is done.
 const USUAL_REJECT: Points = Points(15_000);
 
 impl Dialect for Server {
     type Request = Request;
 
-    const FIELDS: &[Cow<'static, str>] = &[Cow::Borrowed(MESSAGE_ID)];
+    const FIELDS: &[Cow<'static, str>] = &[Cow::Borrowed(MESSAGE_ID), Cow::Borrowed(SUBJECT)];
 
     const NEEDS_PASSWORD: bool = true;
     const SCORES_NOTHING: bool = false;
@@ -167,8 +170,6 @@ impl Mail<Request> {
             symbols.extend([symbol(FOUND, Points(0), &[&self.passage.reason(verdict)])]);
         }
         let fields = spam::fields(&self.spam, score, "\n");
-        let added: Map<String, Value> =
-            fields.iter().map(|(name, value)| (name.clone(), json!({ "value": value, "order": 1 }))).collect();
         let removed: Map<String, Value> = fields.iter().map(|(name, _)| (name.clone(), json!(0))).collect();
         let message_id = self.passage.message_id();
         let mut told = json!({
@@ -181,7 +182,7 @@ impl Mail<Request> {
             "messages": {},
             "message-id": message_id.as_deref().map_or("undef", bare_id),
             "time_real": self.passage.age().as_secs_f64(),
-            "milter": { "add_headers": added, "remove_headers": removed },
+            "milter": { "add_headers": added(fields), "remove_headers": removed },
         });
         if let Some(links) = &score.links
             && !(links.hosts.is_empty() && links.addresses.is_empty())
@@ -193,7 +194,9 @@ impl Mail<Request> {
             told["messages"] = json!({ "smtp_message": trace::printable(&self.passage.refusal(verdict)) });
         }
         if action == "rewrite subject" {
-            told["subject"] = json!(format!("{} %s", self.spam.subject_tag));
+            let fields = self.passage.fields();
+            let field = fields.iter().find(|field| field.name().eq_ignore_ascii_case(SUBJECT.as_bytes()));
+            told["subject"] = json!(subject(&self.spam.subject_tag, field));
         }
         told
     }
@@ -210,6 +213,37 @@ impl Mail<Request> {
         }
         thresholds
     }
+}
+
+/// The fields to add, as Rspamd has them without a place: a text, or a list where several have one name.
+fn added(fields: Vec<(String, String)>) -> Map<String, Value> {
+    let mut added = Map::new();
+    for (name, value) in fields {
+        match added.entry(name).or_insert(Value::Null) {
+            Value::Array(values) => values.push(value.into()),
+            one @ Value::Null => *one = value.into(),
+            one => *one = json!([one.take(), value]),
+        }
+    }
+    added
+}
+
+/// The new subject: clients take it whole, since Rspamd expands its template itself.
+///
+/// Octets that are not UTF-8 are read as Latin-1, as JSON has characters alone.
+fn subject(tag: &str, field: Option<&Field>) -> String {
+    let Some(field) = field else { return tag.to_owned() };
+    let value = field.value();
+    let text = match str::from_utf8(value) {
+        Ok(text) => text.to_owned(),
+        // The field is reported up to a bound, which may divide a character.
+        Err(error) if error.error_len().is_none() && field.0.len() >= Field::BYTES_MAX => {
+            String::from_utf8_lossy(&value[..error.valid_up_to()]).into_owned()
+        }
+        Err(_) => value.iter().map(|&byte| char::from(byte)).collect(),
+    };
+    let line: String = text.chars().filter(|letter| *letter == '\t' || !letter.is_control()).collect();
+    format!("{tag} {line}")
 }
 
 /// Reads metadata: an object, of which other values than texts are passed over, as Rspamd does.
@@ -267,6 +301,31 @@ fn below_default(mut told: Value, score: &Score) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_new_subject_is_told_whole() {
+        for (field, wanted) in [
+            (&b"Subject: buy now\r\n"[..], "[SPAM] buy now"),
+            (b"subject :buy\r\n\tnow\r\n", "[SPAM] buy\tnow"),
+            (b"Subject: Gr\xc3\xbc\xc3\x9fe %s\n", "[SPAM] Gr\u{fc}\u{df}e %s"),
+            (b"Subject: Gr\xfc\xdfe\0\n", "[SPAM] Gr\u{fc}\u{df}e"),
+            (b"Subject:\r\n", "[SPAM] "),
+        ] {
+            assert_eq!(subject("[SPAM]", Some(&Field(field.into()))), wanted);
+        }
+        assert_eq!(subject("[SPAM]", None), "[SPAM]");
+        let long = format!("Subject: {}", "\u{fc}".repeat(600));
+        let cut = Field(long.as_bytes()[..Field::BYTES_MAX].into());
+        assert_eq!(subject("*", Some(&cut)), format!("* {}", "\u{fc}".repeat(507)));
+    }
+
+    #[test]
+    fn fields_to_add_are_texts_and_lists_where_several_have_a_name() {
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let fields =
+            vec![field("X-Spam-A", "1"), field("X-Spam-B", "2"), field("X-Spam-A", "3"), field("X-Spam-A", "4")];
+        assert_eq!(Value::Object(added(fields)), json!({ "X-Spam-A": ["1", "3", "4"], "X-Spam-B": "2" }));
+    }
 
     #[test]
     fn a_message_id_is_what_stands_in_brackets() {
