@@ -46,6 +46,9 @@ fn a_mail_is_asked_about_and_answered_as_spamd_does() {
         assert_eq!((request.user.as_deref(), request.length, mail.as_str()), (Some("joe"), Some(5), "mail\n"));
         assert_eq!(reply, wanted);
     }
+    let compressed = "CHECK SPAMC/1.5\r\nCompress: zlib\r\nContent-length: 2\r\n\r\nzzmore";
+    assert_eq!(converse(compressed, "").1, "zz", "what is compressed has no lines");
+    assert_eq!(converse("CHECK SPAMC/1.5\r\nContent-length: 2\r\n\r\nma", "").1, "ma");
     let (request, mail, _) = converse("CHECK SPAMC/1.0\nmail to the end", "");
     assert_eq!((request.unwrap().verb, mail.as_str()), (Verb::Check, "mail to the end"));
     let (request, ..) = converse("CHECK SPAMC/1.5\r\nCompress: zlib\r\n\r\n", "");
@@ -81,6 +84,10 @@ fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
             "CHECK SPAMC/1.5\r\nContent-length: 5\r\n\r\nmail",
             "SPAMD/1.0 76 Bad header line: (Content-Length mismatch: Expected 5 bytes, got 4 bytes)\r\n",
         ),
+        (
+            "CHECK SPAMC/1.5\r\nContent-length: 2\r\n\r\nmail\n",
+            "SPAMD/1.0 76 Bad header line: (Content-Length mismatch: Expected 2 bytes, got more)\r\n",
+        ),
     ] {
         assert_eq!(converse(said, "").2, wanted, "{said:?}");
     }
@@ -113,6 +120,7 @@ fn a_mail_is_told_of_and_what_was_done_is_said() {
         loop {
             let (taken, event) = server.step(rest);
             rest = &rest[taken..];
+            let event = if taken == 0 && event == ServerEvent::Idle { server.finish() } else { event };
             match event {
                 ServerEvent::Asked(asked) => request = Some(asked),
                 ServerEvent::End => break,
@@ -125,7 +133,7 @@ fn a_mail_is_told_of_and_what_was_done_is_said() {
             (Verb::Tell, is_spam, set, remove)
         );
         server.told(did[0], did[1]);
-        let told = format!("SPAMD/1.1 0 EX_OK\r\n{wanted}Content-length: 2\r\n\r\n\r\n");
+        let told = format!("SPAMD/1.1 0 EX_OK\r\n{wanted}\r\n\r\n");
         assert_eq!(String::from_utf8_lossy(server.outbox()), told);
     }
 }

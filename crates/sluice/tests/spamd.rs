@@ -69,6 +69,10 @@ fn spamc_is_answered_as_by_spamd() {
             assert_eq!(ask(&[], HAM), told(clean, 0));
             assert_eq!(ask(&["--headers"], SPAM), told(marked, 0));
             assert_eq!(ask(&[], &SPAM.replace('\n', "\r\n")).0, marked.replace('\n', "\r\n"));
+            // By the first line and the last, as Mail::SpamAssassin does.
+            let (header, body) = marked.split_once("\n\n").unwrap();
+            let header = header.replace('\n', "\r\n");
+            assert_eq!(ask(&[], &format!("{SPAM}\r\n")).0, format!("{header}\r\n\r\n{body}\r\n"));
         }
         assert_ne!(ask(&["-x", "-L", "spam"], SPAM).1, Some(0), "nothing is learned");
         let large = format!("{SPAM}{}", "more\n".repeat(2_000));
@@ -85,7 +89,7 @@ fn nonsense_is_refused_and_a_mail_without_a_length_ends_with_the_connection() {
         ("EAT SPAMC/1.5\r\n", "SPAMD/1.0 76 Bad header line: EAT SPAMC/1.5\r\n"),
         (
             "CHECK SPAMC/1.5\r\nCompress: zlib\r\n\r\nno",
-            "SPAMD/1.0 76 Bad header line: (compressed message is malformed)\r\n",
+            "SPAMD/1.0 69 Service Unavailable: zlib: the compressed message is malformed\r\n",
         ),
         (
             "CHECK SPAMC/1.5\r\nContent-length: 9999999\r\n\r\n",
@@ -119,7 +123,7 @@ fn what_is_compressed_is_undone_up_to_its_bound() {
     let bomb = format!("{SPAM}{}", "x".repeat(10_000_000));
     for (mail, cut, wanted) in [
         (SPAM, 0, "SPAMD/1.1 0 EX_OK\r\nSpam: True ; 5.5 / 5.0\r\n\r\n"),
-        (SPAM, 3, "SPAMD/1.0 76 Bad header line: (compressed message is incomplete)\r\n"),
+        (SPAM, 3, "SPAMD/1.0 69 Service Unavailable: zlib: the compressed message is incomplete\r\n"),
         (&bomb, 0, "SPAMD/1.0 69 Service Unavailable: the message is too large\r\n"),
     ] {
         let bytes = compressed(mail);

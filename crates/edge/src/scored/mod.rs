@@ -164,6 +164,9 @@ pub struct Mail<R> {
     spam: Spam,
     passage: Passage,
     inflater: Option<Decompress>,
+    /// Whether its last line ends in CRLF, as far as it has come.
+    ends_in_crlf: bool,
+    last: u8,
 }
 
 struct Session<D: Dialect> {
@@ -268,7 +271,7 @@ impl<D: Dialect> Session<D> {
             passage.hold().watch();
         }
         let inflater = is_compressed.then(|| Decompress::new(true));
-        self.mail = Some(Box::new(Mail { request, spam, passage, inflater }));
+        self.mail = Some(Box::new(Mail { request, spam, passage, inflater, ends_in_crlf: false, last: 0 }));
         self.flush().await
     }
 
@@ -297,7 +300,7 @@ impl<D: Dialect> Session<D> {
     async fn end(&mut self) {
         let Some(mut mail) = self.mail.take() else { return self.refuse("no message") };
         if mail.inflater.is_some() {
-            return self.server.refuse(Refusal::Malformed("(compressed message is incomplete)"));
+            return self.server.refuse(Refusal::Malformed("the compressed message is incomplete"));
         }
         let mut verdict = match mail.passage.finish().await {
             Ok(verdict) => verdict,
@@ -381,6 +384,11 @@ impl<R> Mail<R> {
         if self.passage.received() + bytes.len() as u64 > most {
             return Err(Refusal::TooLarge);
         }
+        if let &[.., last] = bytes {
+            let before = bytes.len().checked_sub(2).map_or(self.last, |at| bytes[at]);
+            self.ends_in_crlf = [before, last] == *b"\r\n";
+            self.last = last;
+        }
         self.passage.take(bytes, false).await;
         // Where there is no memory to hold it, it is scored all the same.
         if self.passage.state() == State::Streaming {
@@ -395,7 +403,7 @@ impl<R> Mail<R> {
         while let Some(inflater) = &mut self.inflater {
             let (before, wrote) = (inflater.total_in(), inflater.total_out());
             let status = inflater.decompress(bytes, &mut piece, FlushDecompress::None);
-            let status = status.map_err(|_| Refusal::Malformed("(compressed message is malformed)"))?;
+            let status = status.map_err(|_| Refusal::Malformed("the compressed message is malformed"))?;
             let taken = usize::try_from(inflater.total_in() - before).unwrap_or(bytes.len());
             let count = usize::try_from(inflater.total_out() - wrote).unwrap_or(0);
             if status == Status::StreamEnd {

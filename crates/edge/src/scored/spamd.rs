@@ -72,7 +72,7 @@ impl Dialect for Server {
         Server::refuse(
             self,
             &match refusal {
-                Refusal::Malformed(why) => spamd::Refusal::Protocol(why.into()),
+                Refusal::Malformed(why) => spamd::Refusal::Unavailable(format!("zlib: {why}")),
                 Refusal::Untold | Refusal::Forbidden => {
                     spamd::Refusal::Unavailable("TELL commands are not enabled.".into())
                 }
@@ -131,7 +131,8 @@ impl Mail<Request> {
             return None;
         }
         let hold = self.passage.hold();
-        let line_end = if is_crlf(hold.front(usize::MAX)) { "\r\n" } else { "\n" };
+        let is_crlf = self.ends_in_crlf || is_crlf(hold.front(usize::MAX));
+        let line_end = if is_crlf { "\r\n" } else { "\n" };
         let fields = spam::fields(&self.spam, score, line_end);
         let fields: String = fields.into_iter().map(|(name, value)| format!("{name}: {value}{line_end}")).collect();
         let after = before_fields(hold.front(usize::MAX));
@@ -144,7 +145,7 @@ impl Mail<Request> {
             out.extend_from_slice(tag.as_bytes());
         }
         put(hold, u64::MAX, &mut out);
-        Some(out)
+        Some(if is_crlf { with_crlf_header(out) } else { out })
     }
 }
 
@@ -164,7 +165,7 @@ fn put(hold: &mut flow::Hold<crate::message::pool::Pool>, before: u64, out: &mut
     }
 }
 
-/// Whether lines end in CRLF, by the first of them.
+/// Whether lines end in CRLF, by the first of them; the last counts as well.
 fn is_crlf(start: &[u8]) -> bool {
     let end = start.iter().position(|&byte| byte == b'\n');
     end.and_then(|end| end.checked_sub(1)).is_some_and(|before| start[before] == b'\r')
@@ -188,6 +189,12 @@ fn before_fields(start: &[u8]) -> u64 {
 
 /// The header of a mail, with the empty line behind it.
 fn header_of(mut mail: Vec<u8>) -> Vec<u8> {
+    mail.truncate(header_end(&mail));
+    mail
+}
+
+/// Behind the empty line that ends the header.
+fn header_end(mail: &[u8]) -> usize {
     let mut at = 0;
     for line in mail.split_inclusive(|&byte| byte == b'\n') {
         at += line.len();
@@ -195,7 +202,22 @@ fn header_of(mut mail: Vec<u8>) -> Vec<u8> {
             break;
         }
     }
-    mail.truncate(at);
+    at
+}
+
+/// The mail with CRLF at the end of each line of its header, as Mail::SpamAssassin writes it where lines end in CRLF.
+fn with_crlf_header(mut mail: Vec<u8>) -> Vec<u8> {
+    let end = header_end(&mail);
+    let mut header = Vec::with_capacity(end);
+    for line in mail[..end].split_inclusive(|&byte| byte == b'\n') {
+        match line.strip_suffix(b"\n") {
+            Some(text) if !text.ends_with(b"\r") => header.extend([text, b"\r\n"].concat()),
+            _ => header.extend_from_slice(line),
+        }
+    }
+    if header.len() > end {
+        mail.splice(..end, header);
+    }
     mail
 }
 
@@ -214,6 +236,8 @@ mod tests {
         ] {
             assert_eq!(before_fields(start), wanted, "{start:?}");
         }
+        assert_eq!(with_crlf_header(b"A: b\nC: d\r\n\nbody\n\r\n".to_vec()), b"A: b\r\nC: d\r\n\r\nbody\n\r\n");
+        assert_eq!(with_crlf_header(b"A: b\r\n\r\nx\n".to_vec()), b"A: b\r\n\r\nx\n");
         assert_eq!(header_of(b"A: b\r\n\r\nbody\n".to_vec()), b"A: b\r\n\r\n");
         assert_eq!((is_crlf(b"a\r\n"), is_crlf(b"a\n\r\n"), is_crlf(b"\n")), (true, false, false));
     }

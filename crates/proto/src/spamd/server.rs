@@ -45,7 +45,7 @@ pub struct Server {
 enum State {
     Line,
     Header { request: Request, lines: u32 },
-    Body { request: Request, taken: u64 },
+    Body { request: Request, taken: u64, is_within_line: bool },
     Asked(Request),
     Closed,
 }
@@ -61,13 +61,21 @@ impl Server {
     pub fn step(&mut self, input: &[u8]) -> (usize, ServerEvent) {
         match &mut self.state {
             State::Line | State::Header { .. } => self.step_line(input),
-            State::Body { request, taken } => {
+            State::Body { request, taken, is_within_line } => {
                 let left = request.length.map_or(u64::MAX, |length| length.saturating_sub(*taken));
                 if left == 0 {
-                    return (0, self.end());
+                    // spamd reads lines: one that goes on behind the length shows that the length is wrong.
+                    return match (*is_within_line && !request.is_compressed, input.is_empty()) {
+                        (true, true) => (0, ServerEvent::Idle),
+                        (true, false) => (0, self.mismatch()),
+                        (false, _) => (0, self.end()),
+                    };
                 }
                 let count = usize::try_from(left).map_or(input.len(), |left| left.min(input.len()));
                 *taken = taken.saturating_add(count as u64);
+                if let Some(&last) = input[..count].last() {
+                    *is_within_line = last != b'\n';
+                }
                 (count, if count == 0 { ServerEvent::Idle } else { ServerEvent::Content })
             }
             State::Asked(_) => (0, ServerEvent::Idle),
@@ -80,7 +88,7 @@ impl Server {
         match &self.state {
             State::Line => self.refuse(&Refusal::Protocol("(closed before headers)".into())),
             State::Header { .. } => self.refuse(&Refusal::Protocol("(EOF during headers)".into())),
-            State::Body { request, taken } => match request.length {
+            State::Body { request, taken, .. } => match request.length {
                 Some(length) if *taken < length => {
                     let why = alloc::format!("(Content-Length mismatch: Expected {length} bytes, got {taken} bytes)");
                     self.refuse(&Refusal::Protocol(why))
@@ -90,6 +98,13 @@ impl Server {
             State::Asked(_) => ServerEvent::Idle,
             State::Closed => ServerEvent::Closed,
         }
+    }
+
+    /// The mail is longer than its length says.
+    fn mismatch(&mut self) -> ServerEvent {
+        let State::Body { taken, .. } = &self.state else { return ServerEvent::Idle };
+        let why = alloc::format!("(Content-Length mismatch: Expected {taken} bytes, got more)");
+        self.refuse(&Refusal::Protocol(why))
     }
 
     /// Answers what was asked.
@@ -104,7 +119,7 @@ impl Server {
     pub fn told(&mut self, set: Places, remove: Places) {
         if matches!(&self.state, State::Asked(_) | State::Body { .. }) {
             let lines = set.line("DidSet") + &remove.line("DidRemove");
-            let told = alloc::format!("SPAMD/1.1 0 EX_OK\r\n{lines}Content-length: 2\r\n\r\n\r\n");
+            let told = alloc::format!("SPAMD/1.1 0 EX_OK\r\n{lines}\r\n\r\n");
             self.outbox.extend_from_slice(told.as_bytes());
             self.state = State::Closed;
         }
@@ -207,7 +222,7 @@ impl Server {
                 if let Some(why) = request.contradiction() {
                     return self.refuse(&Refusal::Protocol(why.into()));
                 }
-                self.state = State::Body { request: request.clone(), taken: 0 };
+                self.state = State::Body { request: request.clone(), taken: 0, is_within_line: false };
                 ServerEvent::Asked(request)
             }
         }
