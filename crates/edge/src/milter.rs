@@ -94,8 +94,8 @@ struct Message {
     forged: BTreeMap<String, u32>,
     /// How many fields `Authentication-Results` it brings along.
     results: u32,
-    /// The text of its first subject.
-    subject: Option<String>,
+    /// The octets of its first subject, with LF at the ends of lines.
+    subject: Option<Vec<u8>>,
 }
 
 impl Session {
@@ -251,7 +251,7 @@ impl Session {
             for (name, &count) in &message.forged {
                 let name = if name.eq_ignore_ascii_case(STATUS) { STATUS } else { name };
                 // From the last to the first, so that the others keep their places.
-                (1..=count).rev().for_each(|index| self.server.change_field(index, name, ""));
+                (1..=count).rev().for_each(|index| self.server.change_field(index, name, b""));
             }
         }
         self.mark_sender(message, verdict);
@@ -287,7 +287,7 @@ impl Session {
             let forged = found.forged.clone().unwrap_or_else(all);
             // From the last to the first, so that the others keep their places.
             for index in forged.into_iter().filter(|&index| index < message.results).rev() {
-                self.server.change_field(index + 1, authenticity::NAME, "");
+                self.server.change_field(index + 1, authenticity::NAME, b"");
             }
         }
         if settings.header && changes.may_add_fields() {
@@ -306,7 +306,7 @@ impl Session {
         let Some((_, tag)) = spam::subject(spam, score) else { return };
         match &message.subject {
             Some(subject) if changes.may_change_fields() => {
-                self.server.change_field(1, "Subject", &format!("{tag}{subject}"));
+                self.server.change_field(1, "Subject", &[tag.as_bytes(), subject.as_slice()].concat());
             }
             Some(_) => {}
             None => self.server.add_field("Subject", &spam.subject_tag),
@@ -400,7 +400,7 @@ impl Message {
             *self.forged.entry(own).or_default() += 1;
         } else if own == "subject" && self.subject.is_none() && self.passage.ruling().spam.is_some() {
             let value = field.get(name.len() + 1..).unwrap_or_default().trim_ascii();
-            self.subject = Some(String::from_utf8_lossy(value).replace("\r\n", "\n"));
+            self.subject = Some(with_lf(value));
         }
         self.header_bytes += field.len() as u64;
         self.take(field).await;
@@ -431,5 +431,24 @@ impl Message {
             let count = piece.len();
             hold.forget(count);
         }
+    }
+}
+
+/// A value with LF at the ends of its lines, and its other octets as they came.
+fn with_lf(value: &[u8]) -> Vec<u8> {
+    let lines = value.split_inclusive(|&byte| byte == b'\n').map(|line| match line.strip_suffix(b"\r\n") {
+        Some(text) => [text, b"\n"].concat(),
+        None => line.to_vec(),
+    });
+    lines.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_of_a_subject_stay() {
+        assert_eq!(with_lf(b"Gr\xfc\xdfe\r\n an\n alle\r"), b"Gr\xfc\xdfe\n an\n alle\r");
     }
 }

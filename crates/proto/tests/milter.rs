@@ -176,3 +176,10 @@ fn what_is_not_the_protocol_breaks_the_connection() {
         assert!(matches!(filter.told.last(), Some(ServerEvent::Broken(_))), "{rubbish:?}: {:?}", filter.told);
     }
 }
+
+#[test]
+fn a_changed_value_has_the_octets_that_it_is_given() {
+    let mut filter = Filter::agreed(0);
+    filter.server.change_field(1, "Subject", b"[SPAM] Gr\xfc\xdfe");
+    assert_eq!(filter.server.outbox(), packet('m', b"\0\0\0\x01Subject\0[SPAM] Gr\xfc\xdfe\0"));
+}

@@ -315,11 +315,11 @@ impl Server {
     }
 
     /// Changes the `index`th field of this name, counted from 1, or deletes it: by an empty value.
-    pub fn change_field(&mut self, index: u32, name: &str, value: &str) {
+    pub fn change_field(&mut self, index: u32, name: &str, value: &[u8]) {
         debug_assert!(self.changes.may_change_fields(), "not agreed on");
         let index = index.to_be_bytes();
         let space = if value.is_empty() { b"" } else { self.space() };
-        write(&mut self.outbox, b'm', &[&index, name.as_bytes(), b"\0", space, value.as_bytes(), b"\0"]);
+        write(&mut self.outbox, b'm', &[&index, name.as_bytes(), b"\0", space, value, b"\0"]);
     }
 
     /// Appends to the new body, which replaces the old one. The first time begins it.
