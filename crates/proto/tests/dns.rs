@@ -57,6 +57,24 @@ fn a_response_goes_back_to_its_request_compressed() {
 }
 
 #[test]
+fn a_request_that_a_server_cannot_read_is_sent_without_edns() {
+    let request = Request::new(7, name("a.example"), kind::A, class::IN);
+    let query = request.plain_packet();
+    assert!(Query::parse(&query).unwrap().edns.is_none() && request.packet().starts_with(&query[..11]));
+    let mut refused = query.clone();
+    (refused[2], refused[3]) = (0x81, 1);
+    let header = [&refused[..4], &[0; 8]].concat();
+    assert!(request.is_unreadable(&refused) && request.is_unreadable(&header));
+    refused[3] = 2;
+    let other = Request { id: 8, ..request.clone() };
+    for (request, packet) in
+        [(&request, &refused[..]), (&other, &header), (&request, &header[..11]), (&request, &query)]
+    {
+        assert!(!request.is_unreadable(packet), "{packet:?}");
+    }
+}
+
+#[test]
 fn answers_are_those_of_the_name_that_an_alias_leads_to() {
     let request = Request::new(7, name("a.example"), kind::A, class::IN);
     let alias = |from: &str, to: &str| record(from, kind::CNAME, Data::Cname(name(to)));
@@ -95,7 +113,7 @@ fn what_does_not_answer_the_request_is_passed_over() {
     assert_eq!(request.read(&bytes_of(|message| message.id = 8)), Err(Mismatch::Header));
     assert_eq!(request.read(&bytes_of(|message| message.flags = 0)), Err(Mismatch::Header), "a query");
     let other_case = |message: &mut Message| message.questions[0].0 = message.questions[0].0.to_lowercase();
-    assert_eq!(request.read(&bytes_of(other_case)), Err(Mismatch::Question), "0x20");
+    assert_eq!(request.read(&bytes_of(other_case)), Err(Mismatch::Case), "0x20");
     assert_eq!(request.read(&bytes_of(|message| message.questions[0].1 = kind::TXT)), Err(Mismatch::Question));
     assert_eq!(request.read(&bytes_of(|message| message.questions.clear())), Err(Mismatch::Question));
     assert!(matches!(request.read(b"\0\x07\x80"), Err(Mismatch::Malformed(_))));

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::writer::{Owner, Section, Writer};
-use super::{Malformed, Message, Name, flag, kind, opcode};
+use super::{Malformed, Message, Name, flag, kind, opcode, rcode};
 
 /// How long a UDP answer we take: what passes any network unfragmented.
 const UDP_BYTES: u16 = 1_232;
@@ -31,8 +31,10 @@ pub enum Mismatch {
     Malformed(Malformed),
     /// It is no response, or one to another operation or id.
     Header,
-    /// It answers another question, or spells the name otherwise.
+    /// It answers another question.
     Question,
+    /// It spells the name in other cases: the server does not keep them, or somebody guesses.
+    Case,
 }
 
 impl Request {
@@ -68,10 +70,28 @@ impl Request {
     /// The packet to send: recursion desired, EDNS with 1,232 bytes.
     pub fn packet(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out, 512, self.id, flag::RD);
-        writer.question(self.name.as_wire(), self.kind, self.class);
-        writer.record(Section::Additional, Owner::Name(&[0]), kind::OPT, UDP_BYTES, 0, |_| true);
+        self.begin(&mut out).record(Section::Additional, Owner::Name(&[0]), kind::OPT, UDP_BYTES, 0, |_| true);
         out
+    }
+
+    /// The same without EDNS, for a server that refuses it (RFC 6891 section 7).
+    pub fn plain_packet(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.begin(&mut out);
+        out
+    }
+
+    fn begin<'a>(&self, out: &'a mut Vec<u8>) -> Writer<'a> {
+        let mut writer = Writer::new(out, 512, self.id, flag::RD);
+        writer.question(self.name.as_wire(), self.kind, self.class);
+        writer
+    }
+
+    /// Whether a packet says that the server cannot read the request: often without the question.
+    pub fn is_unreadable(&self, packet: &[u8]) -> bool {
+        let Some(&[high, low, flags, code, ..]) = packet.first_chunk::<12>() else { return false };
+        let is_response = u16::from(flags) << 8 & flag::QR != 0;
+        [high, low] == self.id.to_be_bytes() && is_response && u16::from(code & 15) == rcode::FORMERR
     }
 
     /// Reads a packet that may be the response.
@@ -89,6 +109,13 @@ impl Request {
                 if name.as_wire() == self.name.as_wire() && *kind == self.kind && *class == self.class =>
             {
                 Ok(message)
+            }
+            [(name, kind, class)]
+                if name.as_wire().eq_ignore_ascii_case(self.name.as_wire())
+                    && *kind == self.kind
+                    && *class == self.class =>
+            {
+                Err(Mismatch::Case)
             }
             _ => Err(Mismatch::Question),
         }

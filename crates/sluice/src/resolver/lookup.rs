@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use flow::{Outcome, Question, Record, RecordKind, Security};
-use proto::dns::{self, Data, Message, Name, Request, class, flag, kind, rcode};
+use proto::dns::{self, Data, Message, Mismatch, Name, Request, class, flag, kind, rcode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
@@ -139,18 +139,28 @@ async fn by_udp(server: SocketAddr, request: &Request, packet: &[u8]) -> io::Res
     socket.connect(server).await?;
     socket.send(packet).await?;
     let mut bytes = vec![0; UDP_BYTES_MAX];
+    // A server may refuse EDNS (RFC 6891 section 7).
+    let mut is_plain = false;
     for _ in 0..STRAYS_MAX {
         let len = socket.recv(&mut bytes).await?;
         let answer = bytes.get(..len).unwrap_or_default();
         if answer.get(..2) != packet.get(..2) {
             continue;
         }
+        if !is_plain && request.is_unreadable(answer) {
+            is_plain = true;
+            socket.send(&request.plain_packet()).await?;
+            continue;
+        }
         // A packet that is cut may end within a record.
         if answer.get(2).is_some_and(|&flags| u16::from(flags) << 8 & flag::TC != 0) {
             return Ok(None);
         }
-        if let Ok(message) = request.read(answer) {
-            return Ok(Some(message));
+        match request.read(answer) {
+            Ok(message) => return Ok(Some(message)),
+            // A server that does not keep the cases is not waited for: the last round is by TCP.
+            Err(Mismatch::Case) => return Err(io::ErrorKind::InvalidData.into()),
+            Err(_) => {}
         }
     }
     Ok(None)
@@ -158,11 +168,18 @@ async fn by_udp(server: SocketAddr, request: &Request, packet: &[u8]) -> io::Res
 
 async fn by_tcp(server: SocketAddr, request: &Request, packet: &[u8]) -> io::Result<Message> {
     let mut stream = TcpStream::connect(server).await?;
-    let framed = dns::frame(packet).ok_or(io::ErrorKind::InvalidInput)?;
-    stream.write_all(&framed).await?;
+    let mut answer = answer_by_tcp(&mut stream, packet).await?;
+    if request.is_unreadable(&answer) {
+        answer = answer_by_tcp(&mut stream, &request.plain_packet()).await?;
+    }
+    request.read(&answer).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+async fn answer_by_tcp(stream: &mut TcpStream, packet: &[u8]) -> io::Result<Vec<u8>> {
+    stream.write_all(&dns::frame(packet).ok_or(io::ErrorKind::InvalidInput)?).await?;
     let mut answer = vec![0; usize::from(stream.read_u16().await?)];
     stream.read_exact(&mut answer).await?;
-    request.read(&answer).map_err(|_| io::ErrorKind::InvalidData.into())
+    Ok(answer)
 }
 
 /// Reads an answer; none if the server failed or the message is inconsistent.
@@ -218,4 +235,73 @@ fn plain(name: &Name) -> Option<Box<str>> {
     let labels: Option<Vec<&str>> = name.labels().map(|label| core::str::from_utf8(label).ok()).collect();
     let labels = labels.filter(|labels| labels.iter().all(|label| !label.contains('.')))?;
     Some(labels.join(".").to_ascii_lowercase().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that answers EDNS by FORMERR: the header alone, or with the question.
+    async fn without_edns(has_question: bool) -> SocketAddr {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = socket.local_addr().unwrap();
+        tokio::spawn(async move {
+            let mut bytes = [0; 512];
+            while let Ok((len, client)) = socket.recv_from(&mut bytes).await {
+                let has_edns = bytes[11] != 0;
+                let mut reply = bytes[..len].to_vec();
+                reply[2] |= 0x80;
+                if has_edns {
+                    reply[3] = 1;
+                    reply.truncate(if has_question { len - 11 } else { 12 });
+                    reply[5] = u8::from(has_question);
+                    reply[11] = 0;
+                } else {
+                    reply[7] = 1;
+                    reply.extend(b"\xc0\x0c\0\x10\0\x01\0\0\0\x3c\0\x02\x01x");
+                }
+                let _ = socket.send_to(&reply, client).await;
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_edns_is_asked_without_it() {
+        for has_question in [false, true] {
+            let server = without_edns(has_question).await;
+            let question = Question { name: "a.test".into(), kind: RecordKind::Txt };
+            let found = look_up(&question, &[server], Duration::from_secs(1)).await;
+            assert_eq!(found.outcome, Outcome::Records(vec![Record::Txt((*b"x").into())]), "{has_question}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_keep_cases_is_asked_by_tcp_at_once() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let by_tcp = tokio::net::TcpListener::bind(address).await.unwrap();
+        let answer = |packet: &[u8]| {
+            let mut reply = packet[..packet.len() - 11].to_ascii_lowercase();
+            (reply[0], reply[1], reply[2], reply[7], reply[11]) = (packet[0], packet[1], packet[2] | 0x80, 1, 0);
+            reply.extend(b"\xc0\x0c\0\x10\0\x01\0\0\0\x3c\0\x02\x01x");
+            reply
+        };
+        tokio::spawn(async move {
+            let mut bytes = [0; 512];
+            while let Ok((len, client)) = socket.recv_from(&mut bytes).await {
+                let _ = socket.send_to(&answer(&bytes[..len]), client).await;
+            }
+        });
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = by_tcp.accept().await {
+                let mut packet = vec![0; usize::from(stream.read_u16().await.unwrap())];
+                stream.read_exact(&mut packet).await.unwrap();
+                stream.write_all(&dns::frame(&answer(&packet)).unwrap()).await.unwrap();
+            }
+        });
+        let question = Question { name: "a-name-with-letters-enough.test".into(), kind: RecordKind::Txt };
+        let found = look_up(&question, &[address], Duration::from_secs(1)).await;
+        assert_eq!(found.outcome, Outcome::Records(vec![Record::Txt((*b"x").into())]));
+    }
 }
