@@ -167,7 +167,12 @@ impl Reader {
             ["record"] if report.records.len() < RECORDS_MAX => report.records.push(std::mem::take(record)),
             ["record"] => report.is_cut = true,
             ["record", "row", "source_ip"] => record.source_ip = value,
-            ["record", "row", "count"] => record.count = value.parse().unwrap_or(0),
+            ["record", "row", "count"] => match value.parse() {
+                Ok(count) => record.count = count,
+                Err(_) => {
+                    push(&mut report.errors, format!("the count {value:?} of a record is no number: 0 stands for it"))
+                }
+            },
             ["record", "row", "policy_evaluated", "disposition"] => record.disposition = value,
             ["record", "row", "policy_evaluated", "dkim"] => record.dkim = value,
             ["record", "row", "policy_evaluated", "spf"] => record.spf = value,
@@ -276,6 +281,7 @@ mod tests {
             (7, "pass", "fail", &["forwarded".to_owned()][..])
         );
         assert_eq!((&*first.dkim_results[0].selector, &*first.spf_results[0].domain), ("s", "other.example"));
+        assert_eq!(report.errors, ["the count \"x\" of a record is no number: 0 stands for it"]);
         assert_eq!((&*second.source_ip, second.count, second.dkim_results.len()), ("2001:db8::1", 0, 0));
     }
 
