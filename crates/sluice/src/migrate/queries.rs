@@ -34,7 +34,7 @@ pub fn lookup(
     let get = |key: &str| query.get(key).map(String::as_str).unwrap_or_default();
     let (servers, lines) = match table.kind.as_str() {
         "ldap" => (directories(get), directory(get, is_alias)),
-        kind => (databases(kind, get), statement(get, is_alias)),
+        kind => (databases(kind, get), statement(kind, get, is_alias)),
     };
     let lines = match lines {
         Ok(lines) => lines,
@@ -44,6 +44,9 @@ pub fn lookup(
         return refuse(work, "no server is named");
     }
     losses(work, &place, table, is_alias, get);
+    for (setting, why) in of_servers(&table.kind, get) {
+        work.draft.note(Some(&place), format!("{}: {setting}", table.whole), why);
+    }
     work.lookups.push(Lookup { name: name.clone(), path, is_alias });
     let draft = &mut work.draft;
     draft.line(Part::Lookups, format!("[[lookup]]  # {place}, {parameter}"));
@@ -105,6 +108,44 @@ fn losses<'q>(work: &mut Translation<'_>, place: &Place, table: &Table, is_alias
     }
 }
 
+/// Notes on how servers are reached.
+fn of_servers<'q>(kind: &str, get: impl Fn(&str) -> &'q str) -> Vec<(String, &'static str)> {
+    let hosts = get("hosts");
+    let is_local = |host: &String| host.strip_prefix("inet:").unwrap_or(host).split(':').next() == Some("localhost");
+    match kind {
+        "ldap" if get("bind") == "sasl" => vec![(
+            "bind = sasl".to_owned(),
+            "there is no SASL for directories: without bind_dn and password the search is anonymous",
+        )],
+        "mysql" if hosts.is_empty() || words(hosts).iter().any(is_local) => vec![(
+            if hosts.is_empty() { "hosts is not set".to_owned() } else { format!("hosts = {hosts}") },
+            "localhost is asked by TCP here, by its UNIX socket in Postfix: mysql://USER@localhost/NAME?socket=PATH for the socket",
+        )],
+        "pgsql" if words(hosts).iter().any(|host| is_uri(host) && host.contains("sslmode=")) => vec![(
+            format!("hosts = {}", words(hosts).iter().map(|host| without_password(host)).collect::<Vec<_>>().join(" ")),
+            "sslmode does not count: beyond this machine a server has TLS, and a certificate of [tls] authorities; tls = false if \
+             it has none",
+        )],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a host of pgsql_table(5) is a URI.
+fn is_uri(host: &str) -> bool {
+    host.starts_with("postgresql://") || host.starts_with("postgres://")
+}
+
+/// A URI as it may be shown.
+fn without_password(host: &str) -> String {
+    let shown = || {
+        let (scheme, rest) = host.split_once("://")?;
+        let (login, rest) = rest.split_once('@')?;
+        let (user, _) = login.split_once(':')?;
+        Some(format!("{scheme}://{user}@{rest}"))
+    };
+    shown().unwrap_or_else(|| host.to_owned())
+}
+
 fn databases<'q>(kind: &str, get: impl Fn(&str) -> &'q str) -> Vec<String> {
     let (user, name) = (get("user"), get("dbname"));
     if kind == "sqlite" {
@@ -114,6 +155,7 @@ fn databases<'q>(kind: &str, get: impl Fn(&str) -> &'q str) -> Vec<String> {
     let scheme = if kind == "mysql" { "mysql" } else { "postgresql" };
     let hosts = words(if get("hosts").is_empty() { "localhost" } else { get("hosts") });
     let url = |host: &String| match host.strip_prefix("unix:") {
+        _ if kind == "pgsql" && is_uri(host) => host.clone(),
         Some(socket) if kind == "mysql" => format!("mysql://{user}@localhost/{name}?socket={socket}"),
         Some(socket) => format!("postgresql://{user}@{}/{name}", socket.replace('/', "%2F")),
         None => format!("{scheme}://{user}@{}/{name}", host.strip_prefix("inet:").unwrap_or(host)),
@@ -124,11 +166,14 @@ fn databases<'q>(kind: &str, get: impl Fn(&str) -> &'q str) -> Vec<String> {
 type Keys = Vec<(&'static str, serde_json::Value)>;
 
 /// The query, as Postfix has it in one or in parts; of aliases with the account as `user`.
-fn statement<'q>(get: impl Fn(&str) -> &'q str, is_alias: bool) -> Result<Keys, &'static str> {
+fn statement<'q>(kind: &str, get: impl Fn(&str) -> &'q str, is_alias: bool) -> Result<Keys, &'static str> {
     let mut query = get("query").to_owned();
     if query.is_empty() && !get("table").is_empty() {
         let [table, select, field, more] = ["table", "select_field", "where_field", "additional_conditions"].map(&get);
         query = format!("SELECT {select} FROM {table} WHERE {field} = '%s' {more}").trim().to_owned();
+    }
+    if kind == "mysql" {
+        query = in_single_quotes(&query);
     }
     if !is_filled(&query) || !query.replace("%%", "").contains('%') {
         return Err(PLACEHOLDERS);
@@ -137,11 +182,45 @@ fn statement<'q>(get: impl Fn(&str) -> &'q str, is_alias: bool) -> Result<Keys, 
         query = with_user(&query).ok_or("the account has to be the column user of the query: write [[lookup]] anew")?;
     }
     let mut keys: Keys = Vec::new();
-    if !get("password").is_empty() {
+    // A URI has its own, which the key would replace.
+    let is_by_uris = kind == "pgsql" && !get("hosts").is_empty() && words(get("hosts")).iter().all(|host| is_uri(host));
+    if !get("password").is_empty() && !is_by_uris {
         keys.push(("password", json!(get("password"))));
     }
     keys.push(("query", json!(query)));
     Ok(keys)
+}
+
+/// A query whose placeholders stand in single quotes: for MySQL strings in double quotes are the same.
+fn in_single_quotes(query: &str) -> String {
+    let (mut out, mut rest) = (String::new(), query);
+    while let Some(at) = rest.find(['\'', '"', '`']) {
+        let quote = char::from(rest.as_bytes()[at]);
+        let inside = &rest[at + 1..];
+        let Some(length) = string_length(inside, quote) else { break };
+        let text = &inside[..length];
+        out.push_str(&rest[..at]);
+        match quote == '"' && text.contains('%') {
+            true => out.push_str(&format!("'{}'", text.replace("\"\"", "\"").replace('\'', "\'\'"))),
+            false => out.push_str(&rest[at..at + length + 2]),
+        }
+        rest = &inside[length + 1..];
+    }
+    out + rest
+}
+
+/// Length of a string behind its opening quote; none if it is not closed. A doubled quote is one of its letters.
+fn string_length(inside: &str, quote: char) -> Option<usize> {
+    let mut letters = inside.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' if quote != '`' => _ = letters.next(),
+            _ if letter != quote => {}
+            _ if letters.peek().is_some_and(|(_, next)| *next == quote) => _ = letters.next(),
+            _ => return Some(at),
+        }
+    }
+    None
 }
 
 const PLACEHOLDERS: &str = "the query has placeholders other than %s, %u and %d, or none: write [[lookup]] anew";
@@ -224,7 +303,7 @@ mod tests {
 
     fn query(pairs: &[(&'static str, &'static str)], is_alias: bool) -> Result<Keys, &'static str> {
         let pairs: BTreeMap<&str, &str> = pairs.iter().copied().collect();
-        statement(|key| pairs.get(key).copied().unwrap_or_default(), is_alias)
+        statement("mysql", |key| pairs.get(key).copied().unwrap_or_default(), is_alias)
     }
 
     #[test]
@@ -235,8 +314,42 @@ mod tests {
         let alias = [("query", "SELECT goto FROM alias WHERE address='%s'"), ("password", "x")];
         let wanted = json!("SELECT goto AS user FROM alias WHERE address='%s'");
         assert_eq!(query(&alias, true).unwrap()[1].1, wanted);
+        for (text, wanted) in [
+            (r#"SELECT m FROM t WHERE u="%u" AND d="%d""#, "SELECT m FROM t WHERE u='%u' AND d='%d'"),
+            (r#"SELECT "x" FROM t WHERE u="a""%u'b""#, r#"SELECT "x" FROM t WHERE u='a"%u''b'"#),
+            (r#"SELECT `"` FROM t WHERE u='"%u"'"#, r#"SELECT `"` FROM t WHERE u='"%u"'"#),
+            (r#"SELECT "\"%s" FROM t, "%u"#, r#"SELECT '\"%s' FROM t, "%u"#),
+        ] {
+            assert_eq!(query(&[("query", text)], false).unwrap(), [("query", json!(wanted))]);
+        }
         for wrong in ["SELECT a FROM b WHERE c = '%2'", "SELECT a FROM b", "SELECT a FROM b WHERE c = '%%'", "a %"] {
             assert!(query(&[("query", wrong)], false).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn servers_are_those_of_the_table() {
+        let pairs =
+            [("user", "pf"), ("dbname", "mail"), ("hosts", "postgresql://u2:p2@h2:5433/db2?sslmode=require h3")];
+        let pairs: BTreeMap<&str, &str> = pairs.into();
+        let get = |key: &str| pairs.get(key).copied().unwrap_or_default();
+        let wanted = ["postgresql://u2:p2@h2:5433/db2?sslmode=require", "postgresql://pf@h3/mail"];
+        assert_eq!(databases("pgsql", get), wanted);
+        let [(setting, _)] = &of_servers("pgsql", get)[..] else { panic!("one note") };
+        assert_eq!(setting, "hosts = postgresql://u2@h2:5433/db2?sslmode=require h3");
+        let by_uri = [("hosts", "postgresql://u:p@h/db"), ("password", "x"), ("query", "SELECT '%s'")];
+        let by_uri: BTreeMap<&str, &str> = by_uri.into();
+        let keys = statement("pgsql", |key| by_uri.get(key).copied().unwrap_or_default(), false).unwrap();
+        assert_eq!(keys, [("query", json!("SELECT '%s'"))]);
+        for (kind, pair, wanted) in [
+            ("ldap", ("bind", "sasl"), 1),
+            ("ldap", ("bind", "yes"), 0),
+            ("mysql", ("hosts", ""), 1),
+            ("mysql", ("hosts", "db1 inet:localhost:3306"), 1),
+            ("mysql", ("hosts", "127.0.0.1 unix:/run/mysqld/mysqld.sock"), 0),
+        ] {
+            let notes = of_servers(kind, |key| if key == pair.0 { pair.1 } else { "" });
+            assert_eq!(notes.len(), wanted, "{kind} {pair:?}");
         }
     }
 
