@@ -90,9 +90,9 @@ fn binary(step: Step, left: Value, right: Value, made_of: &[u32]) -> Value {
     let need = match (step, left.need, right.need, right.number) {
         (Step::And, Some(one), Some(other), _) => Some(one.rarer(other, made_of)),
         (Step::And, one, other, _) => one.or(other),
-        (Step::Or | Step::Add, Some(one), Some(other), _) => Some(one.either(other)),
-        (Step::Or | Step::Add, one, None, Some(0.0)) => one,
-        (Step::Or | Step::Add, None, other, _) if left.number == Some(0.0) => other,
+        (Step::Or | Step::Add | Step::Xor, Some(one), Some(other), _) => Some(one.either(other)),
+        (Step::Or | Step::Add | Step::Xor, one, None, Some(0.0)) => one,
+        (Step::Or | Step::Add | Step::Xor, None, other, _) if left.number == Some(0.0) => other,
         (Step::Compare(Comparison::Greater), need, _, Some(number)) if number >= 0.0 => {
             at_least(need, left.sum.as_deref(), number.floor() + 1.0)
         }
@@ -142,7 +142,7 @@ pub(super) fn all(steps: &[Step]) -> Vec<u32> {
                 let is = |value: Option<f64>, holds: fn(f64) -> bool| value.is_some_and(holds);
                 let needed = match step {
                     Step::And => [left.0, right.0].concat(),
-                    Step::Or | Step::Add => both(left.0, &right.0),
+                    Step::Or | Step::Add | Step::Xor => both(left.0, &right.0),
                     Step::Compare(Comparison::Greater) if is(right.1, |value| value >= 0.0) => left.0,
                     Step::Compare(Comparison::GreaterOrEqual) if is(right.1, |value| value > 0.0) => left.0,
                     Step::Compare(Comparison::Equal) if is(right.1, |value| value != 0.0) => left.0,

@@ -215,6 +215,8 @@ fn binary(step: Step, left: Span, right: Span) -> Span {
                 }
             }
         }
+        // Of integers of 0 or more it is at most their sum.
+        Step::Xor if left.low >= 0.0 && right.low >= 0.0 => Span::between(0.0, left.high + right.high, ask),
         Step::Compare(comparison) => compare(comparison, left, right, ask),
         _ => Span::unbounded(ask),
     }

@@ -1,6 +1,6 @@
 //! Metas: arithmetic over what other rules came to, parsed to steps for a stack machine.
 //!
-//! Operators are those of Perl with Perl's precedence: `! -`, `* /`, `+ -`, `< > <= >=`, `== !=`, `&&`, `||`, `? :`.
+//! Operators are those of Perl with Perl's precedence: `! -`, `* /`, `+ -`, `< > <= >=`, `== !=`, `^`, `&&`, `||`, `? :`.
 //! Comparisons can be chained, as in Perl 5.32. `&&` and `||` give one of their operands and not a truth value. What
 //! SpamAssassin's reader lets through by accident (`.`, `&`, `~`, quotes) is refused.
 
@@ -30,6 +30,8 @@ pub enum Step {
     Subtract,
     /// 1 where it holds, else 0.
     Compare(Comparison),
+    /// The bits that are set in one operand alone, of the integers that they are cut to.
+    Xor,
     /// The first operand where that is 0, else the second.
     And,
     /// The first operand where that is not 0, else the second.
@@ -132,6 +134,8 @@ pub(crate) fn binary(step: Step, left: f64, right: f64) -> f64 {
         Step::Divide => left / right,
         Step::Add => left + right,
         Step::Subtract => left - right,
+        Step::Xor if left.is_nan() || right.is_nan() => f64::NAN,
+        Step::Xor => (unsigned(left) ^ unsigned(right)) as f64,
         Step::And if left == 0.0 || left.is_nan() => left,
         Step::And => right,
         Step::Or if left == 0.0 => right,
@@ -147,6 +151,11 @@ pub(crate) fn binary(step: Step, left: f64, right: f64) -> f64 {
     }
 }
 
+/// As Perl cuts a number to an unsigned integer: a negative one is its two's complement.
+fn unsigned(value: f64) -> u64 {
+    if value < 0.0 { (value as i64).cast_unsigned() } else { value as u64 }
+}
+
 fn truth(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
@@ -160,13 +169,14 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     /// Operators from the loosest to the tightest, those of one level side by side; longer ones first.
-    const LEVELS: [&'static [(&'static [u8], Step)]; 4] = [
+    const LEVELS: [&'static [(&'static [u8], Step)]; 5] = [
         &[(b"||", Step::Or)],
         &[(b"&&", Step::And)],
+        &[(b"^", Step::Xor)],
         &[(b"+", Step::Add), (b"-", Step::Subtract)],
         &[(b"*", Step::Multiply), (b"/", Step::Divide)],
     ];
-    const COMPARED: usize = 2;
+    const COMPARED: usize = 3;
     const EQUALITIES: [(&'static [u8], Comparison); 2] = [(b"==", Comparison::Equal), (b"!=", Comparison::Unequal)];
     const ORDERS: [(&'static [u8], Comparison); 4] = [
         (b"<=", Comparison::LessOrEqual),
@@ -448,6 +458,13 @@ mod tests {
             ("7 - 2 - 1", 4.0),
             ("8 / 2 / 2", 2.0),
             ("ONE && rules_matching(A?)", 5.0),
+            ("ONE ^ NONE", 1.0),
+            ("ONE ^ ONE", 0.0),
+            ("ONE^TWO", 3.0),
+            ("TWO == 2 ^ ONE", 0.0),
+            ("ONE ^ TWO && NONE", 0.0),
+            ("NONE || !ONE ^ 2.9", 2.0),
+            ("NONE - ONE ^ NONE", 18_446_744_073_709_551_615.0),
         ] {
             assert_eq!(value(text), Some(expected), "{text}");
         }
@@ -462,6 +479,8 @@ mod tests {
             "ONE and TWO",
             "ONE % 2",
             "ONE | TWO",
+            "ONE ^",
+            "ONE ^^ TWO",
             "abs(ONE)",
             "ONE !",
             "ONE TWO",
@@ -504,6 +523,7 @@ mod tests {
         assert_eq!(value("ONE / NONE"), None);
         assert_eq!(value("!(ONE / NONE)"), None);
         assert_eq!(value("ONE / NONE > 1"), None);
+        assert_eq!(value("ONE / NONE ^ 1"), None);
         assert_eq!(value("ONE / NONE ? 1 : 2"), None);
         assert_eq!(value("ONE / NONE && TWO"), None);
         assert_eq!(value("NONE && ONE / NONE"), Some(0.0), "Perl does not come that far");
