@@ -463,4 +463,12 @@ mod tests {
         let found = hits(rules, "Content-Type: text/plain\n\npills http://www.example.com/\n");
         assert_eq!(found, ["A", "C", "D", "H"]);
     }
+
+    #[test]
+    fn each_match_counts_in_the_text_for_a_missing_field() {
+        let rules = "header H X-None =~ /\\S/ [if-unset: free]\ntflags H multiple maxhits=3\nmeta THREE H == 3\n\
+                     header ALL X-None =~ /e/ [if-unset: free]\ntflags ALL multiple\nmeta TWO ALL == 2\n\
+                     header NOT X-None !~ /x/ [if-unset: free]\ntflags NOT multiple\nmeta ONE NOT == 1\n";
+        assert_eq!(hits(rules, "Subject: x\n\ny\n"), ["ALL", "H", "NOT", "ONE", "THREE", "TWO"]);
+    }
 }

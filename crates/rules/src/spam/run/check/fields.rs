@@ -27,13 +27,23 @@ impl<'r> Run<'r> {
                     self.waiting.push(Job::Header(test, place.clone()), length(value, place));
                 }
                 (Some(_), place) => drop(self.field(test, place.as_ref())),
-                (None, _) => {
-                    let matched = self.explain.then(|| test.if_unset.clone());
-                    self.hit(test.item.rule, "", 1.0, 1, matched);
-                }
+                (None, _) => self.unset(test),
             }
         }
         self.scratch.tests = tests;
+    }
+
+    /// A test hits the text that stands for a missing field: each match counts where several do.
+    fn unset(&mut self, test: &HeaderItem) {
+        let mut found = Finding { count: 1, ..Finding::default() };
+        if test.item.hits_max > 1 && !test.is_negated {
+            found.count = 0;
+            let length = u32::try_from(test.if_unset.len()).unwrap_or(u32::MAX);
+            self.context.budget.borrow_mut().next_rule();
+            self.search_one(&test.item, &test.if_unset, &(0..length), &mut found);
+        }
+        found.matched = self.explain.then(|| test.if_unset.clone());
+        self.settle(test.item.rule, "", found);
     }
 
     /// Runs a test of the header over the value that it looks at.
