@@ -172,22 +172,26 @@ impl<'r> Report<'r> {
         let words = text
             .split_ascii_whitespace()
             .filter(|word| !(word.len() >= 10 && word.bytes().all(|byte| b"-_*.".contains(&byte))));
-        let text = words.collect::<Vec<_>>().join(" ");
-        let mut out = String::new();
-        let mut column = "Content preview:  ".len();
-        for word in text.split(' ').filter(|word| !word.is_empty()) {
-            if column + word.len() > WIDTH && column > 2 {
-                out.push_str("\n  ");
-                column = 2;
-            }
-            if !out.is_empty() {
-                out.push(' ');
-            }
-            out.push_str(word);
-            column += word.len() + 1;
-        }
-        out
+        wrapped(words)
     }
+}
+
+/// A preview in lines. As in SpamAssassin, a line ends behind the word that passes its width.
+fn wrapped<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    let mut out = String::new();
+    let mut column = "Content preview:  ".len();
+    for word in words {
+        let between = match column {
+            _ if out.is_empty() => "",
+            ..WIDTH => " ",
+            WIDTH => "\n  ",
+            _ => "\n   ",
+        };
+        column = if between.starts_with('\n') { between.len() - 1 } else { column + between.len() } + word.len();
+        out += between;
+        out += word;
+    }
+    out
 }
 
 /// The points of a rule.
@@ -225,4 +229,28 @@ fn cut(note: &str) -> Vec<String> {
     }
     pieces.push(piece);
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_preview_ends_behind_the_word_that_passes_its_width() {
+        // By wrap("...", "  ", "Content preview:  ", 75, 1) of Mail::SpamAssassin::Util.
+        for (lengths, wanted) in [
+            ([50, 9, 4], "50 9\n   4"),
+            ([50, 6, 4], "50 6\n  4"),
+            ([50, 5, 4], "50 5 4"),
+            ([57, 9, 4], "57\n  9 4"),
+            ([90, 80, 4], "90\n   80\n   4"),
+        ] {
+            let words = lengths.map(|length| "x".repeat(length));
+            let named =
+                lengths.iter().zip(&words).fold(wrapped(words.iter().map(|word| &**word)), |text, (length, word)| {
+                    text.replacen(word, &length.to_string(), 1)
+                });
+            assert_eq!(named, wanted);
+        }
+    }
 }
