@@ -25,32 +25,39 @@ fn a_copy_of_what_took_long_is_not_inspected_until_there_are_other_signatures() 
     let Some(mut mount) = Mount::new(How::PLAIN) else { return };
     let begun = |mount: &Mount| mount.counts.begun.load(Relaxed);
     let put = |mount: &Mount, name: &str, word: &[u8]| fs::write(mount.below(name), content(word)).expect("below");
-    put(&mount, "quick", b"quick");
-    put(&mount, "quick copy", b"quick");
     put(&mount, "first", b"first");
-    fs::read(mount.at("quick")).and_then(|_| fs::read(mount.at("quick copy"))).expect("clean");
-    assert_eq!(begun(&mount), 2, "what is quick is inspected each time");
+    // On a busy machine one may take long.
+    let is_inspected_twice = (0..50).any(|_| {
+        let before = begun(&mount);
+        put(&mount, "quick", b"quick");
+        put(&mount, "quick copy", b"quick");
+        fs::read(mount.at("quick")).and_then(|_| fs::read(mount.at("quick copy"))).expect("clean");
+        mount.renew(How::PLAIN);
+        begun(&mount) == before + 2
+    });
+    assert!(is_inspected_twice, "what is quick is inspected each time");
+    let before = begun(&mount);
     slow(&mount);
     fs::read(mount.at("first")).expect("clean");
-    assert_eq!(begun(&mount), 3);
+    assert_eq!(begun(&mount), before + 1);
     for (name, word, errno) in [("copy", &b"first"[..], None), ("evil", EVIL, Some(Errno::PERM))] {
         put(&mount, name, word);
         let read = fs::read(mount.at(name));
         assert_eq!(read.as_ref().err().and_then(Errno::from_io_error), errno, "{name}");
         assert!(read.is_err() || read.is_ok_and(|read| read == content(word)), "{name}");
     }
-    assert_eq!(begun(&mount), 4, "the copy is known");
+    assert_eq!(begun(&mount), before + 2, "the copy is known");
     // The other of its size has cost it its place.
     slow(&mount);
     put(&mount, "another copy", b"first");
     fs::read(mount.at("another copy")).expect("clean");
-    assert_eq!(begun(&mount), 5);
+    assert_eq!(begun(&mount), before + 3);
     // It is known after a restart, also where it is put behind the mount, in the place of others.
     mount.end();
     put(&mount, "quick", b"first");
     mount.mount(How::PLAIN);
     fs::read(mount.at("quick")).expect("clean");
-    assert_eq!(begun(&mount), 5);
+    assert_eq!(begun(&mount), before + 3);
     // And when it is written otherwise than in order.
     fs::write(mount.at("quick copy"), b"first").expect("a part");
     let file = fs::File::options().write(true).open(mount.at("quick copy")).expect("a file");

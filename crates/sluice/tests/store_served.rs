@@ -200,6 +200,7 @@ fn mailboxes_with_long_names_are_exported_and_come_back() {
     served.deliver("one");
     let long = ["b".repeat(300), format!("{}c", "b".repeat(300)), "é".repeat(200)];
     let mut wire = served.imap();
+    assert!(ask(&mut wire, "ENABLE UTF8=ACCEPT").status.starts_with("OK"));
     for name in &long {
         for command in [format!("CREATE \"{name}\""), "SELECT INBOX".into(), format!("COPY 1 \"{name}\"")] {
             assert!(ask(&mut wire, &command).status.starts_with("OK"), "{command}");

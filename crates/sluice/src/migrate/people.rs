@@ -14,6 +14,7 @@ use super::draft::Part;
 use super::queries::lookup;
 use super::tables::{Contents, Entry, shown};
 use super::translation::Translation;
+use super::ways::below;
 
 /// Accounts that are listed.
 const ACCOUNTS_MAX: usize = 10_000;
@@ -300,7 +301,8 @@ fn safe(name: &str) -> String {
 
 /// Recipients of a gateway.
 pub fn of_gateway(work: &mut Translation<'_>) {
-    let domains = work.names("relay_domains");
+    let mut domains = work.names("relay_domains");
+    below(work, &mut domains);
     relayed(work, &domains, true);
     work.set(Part::Recipients, "delimiter", "recipient_delimiter", |value| Some(json!(value)));
     for name in ["mydestination", "local_recipient_maps", "alias_maps", "virtual_alias_maps", "local_transport"] {
@@ -330,6 +332,9 @@ pub fn relayed(work: &mut Translation<'_>, domains: &[String], asks: bool) {
         return;
     }
     work.has_recipients = true;
+    // Here those below a domain are `*.example.org`.
+    let written = |name: &String| if name.starts_with('.') { format!("*{name}") } else { name.clone() };
+    let domains: Vec<String> = domains.iter().map(written).collect();
     work.draft.line(Part::Recipients, "[[recipients]]\nname = \"relayed\"");
     work.draft.key(Part::Recipients, "domains", &json!(domains), place.as_ref());
     if !has_source {

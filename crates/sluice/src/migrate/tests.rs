@@ -377,7 +377,7 @@ fn a_mail_server_relays_by_its_queue() {
             "relay = \"mx\"",
             "relay_domains = [\"inside.example\", \".inside.example\", \"backup.example\", \".backup.example\"]",
             "\"inside.example\" = \"smtp://10.0.0.5:25\"",
-            "domains = [\"inside.example\", \".inside.example\", \"backup.example\", \".backup.example\"]",
+            "domains = [\"inside.example\", \"*.inside.example\", \"backup.example\", \"*.backup.example\"]",
             "recipients = [\"relayed\"]\nrelay_clients = [\"127.0.0.0/8\", \"10.0.0.0/8\"]",
         ],
     );

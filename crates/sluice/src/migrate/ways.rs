@@ -97,7 +97,7 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
 
 /// Whether names of `relay_domains` stand for those below them: by default a name does, and one with a dot in front is nothing; else a name is
 /// itself, and one with a dot what is below it.
-fn below(work: &mut Translation<'_>, domains: &mut Vec<String>) {
+pub fn below(work: &mut Translation<'_>, domains: &mut Vec<String>) {
     const MATCHES: &str = "parent_domain_matches_subdomains";
     work.done(MATCHES);
     if work.parameters.place(MATCHES).is_some()
