@@ -213,10 +213,10 @@ async fn a_mail_that_is_held_while_it_is_sent_is_held_if_it_was_not_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_that_finds_no_room_for_its_notification_waits_for_it() {
+async fn a_refusal_in_a_full_store_is_told_and_nobody_is_asked_again() {
     let hop = Hop::new(false);
     let server = Server::start_with(Some(Arc::new(hop.clone())));
-    // All of it comes back, for which there is no room.
+    // All of it comes back, for which there is no room before the store has made some.
     let text = format!("To: x@example.org\n\n{}", "0123456789abcde\n".repeat(15_000));
     let recipients = ["a@never.test", "b@taken.test"].map(str::to_owned).to_vec();
     let (user, from, ret) = ("ann".into(), Some("bob".into()), Some(Return::Full));
@@ -226,12 +226,9 @@ async fn a_refusal_that_finds_no_room_for_its_notification_waits_for_it() {
     hop.until_asked(&["never.test", "taken.test"]).await;
     fill(&server).await;
     hop.answers.send_replace(true);
-    until("who has it is gone", || waiting(&server) == [("a@never.test".to_owned(), 0)]).await;
+    until("who has it is gone", || waiting(&server).iter().all(|(to, _)| to != "b@taken.test")).await;
     let fillers = Filter { domain: Some("filler.test".into()), ..Filter::default() };
     let refused = Filter { domain: Some("never.test".into()), ..Filter::default() };
-    queue::act(server.site(), &refused, Action::Retry).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(waiting(&server), [("a@never.test".to_owned(), 0)], "there is no room yet");
     queue::act(server.site(), &fillers, Action::Delete).await.unwrap();
     for _ in 0..200 {
         queue::act(server.site(), &refused, Action::Retry).await.unwrap();

@@ -345,7 +345,7 @@ fn a_gateway_relays_to_one_next_hop_and_knows_its_recipients() {
     has(
         &text,
         &[
-            "domains = [\"example.org\", \"example.net\"]",
+            "domains = [\"example.org\", \"*.example.org\", \"example.net\", \"*.example.net\"]",
             "files = [\"FOLDER/recipients\"]",
             "forward = \"smtp://10.0.0.5:25\"",
             "recipients = [\"relayed\"]",
