@@ -2,7 +2,7 @@
 //!
 //! The readers of the engine open the file in memory. Bounds: [`FILE_BYTES_MAX`], [`CONTENT_BYTES_MAX`] of all that is unpacked, levels
 //! and objects, and fuel for the work; what is beyond them is left out, and [`Documents::is_cut`] says so. A text between two tags is bounded
-//! as it is unpacked ([`Document`]). Of content with two readings the first counts. UTF-16 and a declared encoding become UTF-8.
+//! as it is unpacked (`Document`). Of content with two readings the first counts. UTF-16 and a declared encoding become UTF-8.
 
 use mime::{Decoder, Parser, looks_like_mail};
 use stream::{Class, Coding, Event, FileType, Fuel, Limits, Note, ReadAt, Stage, Step, Window};
