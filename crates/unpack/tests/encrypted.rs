@@ -74,6 +74,20 @@ fn office_documents_open_with_the_default_password_and_others() {
     }
 }
 
+/// Made by py7zr, which gives an encrypted header no checksum: a header that can be read has the right password.
+#[test]
+fn a_header_of_7z_without_a_checksum_opens_with_its_password() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted/header.7z");
+    let bytes = std::fs::read(&file).expect("it is there");
+    let root = Node::open_with(Default::default(), bytes, 1, &words(["nobody's", "password", "infected"]));
+    let member = root.children.iter().find(|child| child.object.name.as_deref() == Some("one.txt"));
+    assert!(member.is_some_and(|member| member.content == b"one file of a test\n".repeat(20)));
+    assert!(root.findings.is_empty(), "{:?}", root.findings);
+    let closed = open(&file, "none");
+    let names: Vec<_> = closed.findings.iter().map(|finding| &*finding.name).collect();
+    assert_eq!(names, ["Heuristics.Encrypted.SevenZip"]);
+}
+
 /// Made by 7z, with a password that is not tried and with a filter that is not known: the files keep their names, the first one
 /// with the packed bytes of all.
 #[test]

@@ -27,7 +27,7 @@ use zlib_rs::crc32::crc32;
 use crate::frame::codec::{Collected, Fault, le32, le64};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
-use crate::frame::keys::{Keys, Tried};
+use crate::frame::keys::{Judgement, Keys, Tried};
 use crate::frame::password::{Passwords, TOO_COSTLY};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use aes::{Key, Properties};
@@ -178,7 +178,7 @@ impl SevenZip {
 
     /// Tries a password at a packed header.
     fn unlock(&mut self, folder: Box<Folder>, packed_headers: u32, kept: &dyn ReadAt, outbox: &mut Outbox) {
-        match attempt(&folder, &mut self.keys, &self.limits, kept, outbox) {
+        match attempt(&folder, judge::judge_header, &mut self.keys, &self.limits, kept, outbox) {
             Tried::More => self.state = State::Locked(folder, packed_headers),
             Tried::Found(key) => self.open_header(*folder, packed_headers, Some(&key), outbox),
             Tried::Closed => self.note(source::ENCRYPTED, outbox),
@@ -226,9 +226,13 @@ impl SevenZip {
     }
 }
 
+/// What decides whether a key is the right one; the bytes read are added to the last.
+type Judge = fn(&Folder, &Key, &Limits, &dyn ReadAt, &Cell<usize>) -> Judgement;
+
 /// Tries the next password at a folder.
 fn attempt(
     folder: &Folder,
+    judge: Judge,
     keys: &mut Keys<Properties>,
     limits: &Limits,
     kept: &dyn ReadAt,
@@ -236,7 +240,7 @@ fn attempt(
 ) -> Tried<Key> {
     let Some(properties) = folder.encryption() else { return Tried::Closed };
     let (mut work, judged) = (0, Cell::new(0));
-    let tried = keys.attempt(&properties, &mut work, |key| judge::judge(folder, key, limits, kept, &judged));
+    let tried = keys.attempt(&properties, &mut work, |key| judge(folder, key, limits, kept, &judged));
     outbox.worked(work.saturating_add(judged.get()));
     tried
 }

@@ -6,6 +6,7 @@ use zlib_rs::crc32::crc32;
 use super::aes::Properties;
 use super::attempt;
 use super::header::{Folder, Header};
+use super::judge;
 use super::pull::{DATA, Pull, Read};
 use super::source::{self, Source};
 use crate::frame::codec::Fault;
@@ -125,7 +126,7 @@ impl Folders {
         if !folder.is_encrypted() {
             return Some(Source::of(folder, limits, None));
         }
-        match attempt(folder, keys, limits, kept, outbox) {
+        match attempt(folder, judge::judge, keys, limits, kept, outbox) {
             Tried::More => None,
             Tried::Found(key) => Some(Source::of(folder, limits, Some(&key))),
             Tried::Closed => Some(Err(source::ENCRYPTED)),

@@ -12,7 +12,7 @@ use stream::{FileType, Limits, ReadAt};
 use zlib_rs::crc32::crc32;
 
 use super::aes::Key;
-use super::header::Folder;
+use super::header::{self, Folder, Refused};
 use super::pull::{Pull, Read};
 use super::source::Source;
 use crate::frame::keys::Judgement;
@@ -53,6 +53,28 @@ pub(super) fn judge(folder: &Folder, key: &Key, limits: &Limits, kept: &dyn Read
         work.set(work.get().saturating_add(length));
     }
     if crc == Some(made) { Judgement::Right } else { Judgement::Wrong }
+}
+
+/// Judges a key by the header that it decrypts: one that is whole can be read, and garbage cannot. It may have no checksum.
+pub(super) fn judge_header(
+    folder: &Folder,
+    key: &Key,
+    limits: &Limits,
+    kept: &dyn ReadAt,
+    work: &Cell<usize>,
+) -> Judgement {
+    let size = folder.size().unwrap_or(0);
+    if folder.crc.is_some() || size > WHOLE_BYTES_MAX {
+        return judge(folder, key, limits, kept, work);
+    }
+    let Ok(mut source) = Source::of(folder, limits, Some(key)) else { return Judgement::Wrong };
+    let mut bytes = vec![0; size as usize];
+    let Ok(length) = fill(&mut source, kept, &mut bytes, size) else { return Judgement::Wrong };
+    work.set(work.get().saturating_add(length));
+    match header::read(&bytes, limits.directory_entries_max as usize) {
+        Err(Refused::Broken) => Judgement::Wrong,
+        Ok(_) | Err(Refused::TooMany) => Judgement::Right,
+    }
 }
 
 /// Fills the buffer, or reads so many bytes into it; less where the source comes to nothing too often.
