@@ -121,6 +121,11 @@ impl Conversation {
         (of_app + waiting + self.flow.held_bytes()) as u64
     }
 
+    /// When its last packet came, in microseconds.
+    pub fn last_micros(&self) -> u64 {
+        self.traffic.last_micros
+    }
+
     /// Whether it has been silent so long that it is taken for ended.
     pub fn is_expired(&self, micros: u64) -> bool {
         let seconds = match self.state() {
@@ -160,7 +165,7 @@ impl Conversation {
         if flags & RST != 0 {
             // Bytes of a reset are no part of the stream.
             self.is_closed = [true, true];
-            return;
+            return self.speaker.into_iter().for_each(|speaker| self.flow.turn(speaker, desk));
         }
         self.flow.packet(direction, bytes, desk);
         let sequence = if flags & SYN != 0 {
@@ -173,8 +178,13 @@ impl Conversation {
         self.tell_gap(direction);
         if flags & FIN != 0 {
             self.is_closed[at] = true;
+            self.streams[at].end_at(sequence.wrapping_add(u32::try_from(bytes.len()).unwrap_or(0)));
         }
         self.take(direction, &ready, desk);
+        // Nothing is to come, and the other side may not answer.
+        if self.streams[at].is_whole() && self.speaker == Some(direction) {
+            self.flow.turn(direction, desk);
+        }
     }
 
     /// Takes bytes in order. When the other side begins to speak, what the first said is tried as a whole.

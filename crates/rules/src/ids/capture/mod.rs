@@ -51,6 +51,9 @@ pub struct Seen {
     pub rule: usize,
 }
 
+/// How often it is looked for flows that are silent, in the time of the packets.
+const EXPIRE_EVERY_MICROS: u64 = 1_000_000;
+
 /// Tries rules on a capture; none where it is none.
 pub fn alerts(rules: &RuleSet, capture: &[u8]) -> Option<Vec<Seen>> {
     Some(observe(rules, capture)?.alerts)
@@ -73,7 +76,12 @@ pub struct Observed {
 pub fn observe(rules: &RuleSet, capture: &[u8]) -> Option<Observed> {
     let mut observer = Observer::new(rules, None);
     let mut capture = pcap::Capture::new(capture)?;
+    let mut expired = 0;
     for captured in capture.by_ref() {
+        if captured.micros.saturating_sub(expired) >= EXPIRE_EVERY_MICROS {
+            expired = captured.micros;
+            observer.expire(captured.micros);
+        }
         observer.packet(captured.micros, Link(captured.link), captured.bytes);
     }
     observer.finish();

@@ -192,9 +192,11 @@ impl<'r> Observer<'r> {
 
     fn end(&mut self, key: &Key, end: End) {
         let Some(mut conversation) = self.flows.remove(key) else { return };
-        let mut desk = Desk { rules: self.rules, site: &mut self.site, now_ms: self.micros / 1000 };
+        // What it ends with was said by its last packet.
+        let micros = conversation.last_micros();
+        let mut desk = Desk { rules: self.rules, site: &mut self.site, now_ms: micros / 1000 };
         conversation.finish(&mut desk);
-        collect(&mut conversation, self.micros, &mut self.seen, &mut self.records);
+        collect(&mut conversation, micros, &mut self.seen, &mut self.records);
         conversation.log.tell(0, Content::Flow(conversation.summary(end)));
         conversation.log.collect(conversation.number, self.micros, conversation.tuple, &mut self.records);
     }
@@ -284,6 +286,34 @@ mod tests {
         assert_eq!((ended[0].packets, ended[0].bytes), ([2, 1], [40 + 40 + 28, 40]));
         assert_eq!((ended[0].state, ended[0].app, ended[0].has_alerted), (State::Established, Some("http"), true));
         assert_eq!(observer.flows(), (3, 0));
+    }
+
+    #[test]
+    fn what_a_side_says_last_is_tried_when_it_closes() {
+        let mut loader = Loader::new(Limits::default());
+        loader.file("r", b"alert tcp any any -> any any (content:\"secret\"; sid:1;)");
+        let rules = loader.finish();
+        for last in [packet::FIN | ACK, ACK] {
+            let mut observer = Observer::new(&rules, None);
+            let mut put = |at: u64, packet: Vec<u8>| observer.packet(at * SECOND, Link::RAW, &packet);
+            put(1, segment(1, false, SYN, 9, b""));
+            put(1, segment(1, true, SYN | ACK, 99, b""));
+            put(1, segment(1, false, ACK, 10, b"login"));
+            put(2, segment(1, true, last, 100, b"a secret word"));
+            if last == ACK {
+                put(3, segment(1, true, packet::RST, 113, b""));
+            }
+            let seen: Vec<u64> = observer.alerts().iter().map(|seen| seen.micros).collect();
+            assert_eq!(seen, [if last == ACK { 3 * SECOND } else { 2 * SECOND }], "{last}");
+            observer.finish();
+            assert!(observer.alerts().is_empty());
+        }
+        // What ends with the capture has the time of its last packet.
+        let mut observer = Observer::new(&rules, None);
+        observer.packet(SECOND, Link::RAW, &segment(1, false, ACK, 10, b"a secret word"));
+        observer.packet(9 * SECOND, Link::RAW, &segment(2, false, ACK, 10, b"other"));
+        observer.finish();
+        assert_eq!(observer.alerts().iter().map(|seen| seen.micros).collect::<Vec<_>>(), [SECOND]);
     }
 
     static HELD: AtomicIsize = AtomicIsize::new(0);

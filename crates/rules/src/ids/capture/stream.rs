@@ -18,6 +18,8 @@ pub(super) struct Stream {
     waiting: BTreeMap<u64, VecDeque<u8>>,
     waiting_bytes: usize,
     position: u64,
+    /// The number behind its last byte, once its side has said that there are no more.
+    end: Option<u32>,
     /// A gap was passed over since this was last asked.
     pub has_gap: bool,
 }
@@ -33,6 +35,16 @@ impl Stream {
         if self.position == 0 && self.waiting.is_empty() {
             self.next = Some(sequence.wrapping_add(1));
         }
+    }
+
+    /// Its side ends it at this number.
+    pub fn end_at(&mut self, sequence: u32) {
+        self.end.get_or_insert(sequence);
+    }
+
+    /// Whether all of it has come.
+    pub fn is_whole(&self) -> bool {
+        self.end.is_some() && self.end == self.next
     }
 
     /// Takes a segment, and hands on what is in order now.
