@@ -37,7 +37,7 @@ use alloc::vec::Vec;
 use store::{Device, Error, Sealed, State, Transaction};
 
 pub use content::Messages;
-pub use user::{MAILBOXES, ensure, furnish, provide};
+pub use user::{MAILBOXES, ensure, furnish, provide, standing};
 
 /// A store, as a host has it, with its clock and its randomness.
 pub trait Keep: Messages {

@@ -35,6 +35,19 @@ const CALLED: [(u16, &str); 17] = [
     (6, "Bin"),
 ];
 
+/// The number of an account that lacks nothing that [`ensure`] gives it.
+pub fn standing(state: &State, name: &str, quota_bytes: u64) -> Option<u32> {
+    let (number, found) = state.account_named(name.as_bytes())?;
+    let is_whole = found.quota == Quota { bytes: quota_bytes, messages: 0 }
+        && found.mailboxes.contains_key(&b"INBOX"[..])
+        && is_furnished(state, number);
+    is_whole.then_some(number)
+}
+
+fn is_furnished(state: &State, account: u32) -> bool {
+    mailboxes(state, account).any(|(_, mailbox)| mailbox.special_use != SpecialUse::default())
+}
+
 /// The number of an account. It is made, with its first mailboxes, if it is not there, and has its quota; 0 bytes is no bound.
 ///
 /// # Errors
@@ -65,7 +78,7 @@ pub fn ensure<D: Device>(transaction: &mut Transaction<'_, D>, name: &str, quota
 /// # Errors
 /// When the volume is full or failed.
 pub fn furnish<D: Device>(transaction: &mut Transaction<'_, D>, account: u32) -> Result<(), Error> {
-    if mailboxes(transaction.state(), account).any(|(_, mailbox)| mailbox.special_use != SpecialUse::default()) {
+    if is_furnished(transaction.state(), account) {
         return Ok(());
     }
     for bit in MAILBOXES.iter().filter_map(|(_, bit)| *bit) {

@@ -1,14 +1,14 @@
 //! A file or a block device as the store's device: positioned reads and writes, and `fdatasync`.
 //!
-//! One process writes: it holds an exclusive lock, readers hold shared ones. A file is allocated whole when it is made, so that it
-//! cannot run out of disk later; for the same reason discarded ranges are not given back.
+//! One process writes: it holds an exclusive lock, readers hold shared ones. A file is allocated whole when it is made, and by a server when
+//! it opens a copy with holes, so that it cannot run out of disk later; for the same reason discarded ranges are not given back.
 //!
 //! Where several machines share the volume, the file is a cache of it: what is written goes to their database, too, and a flush waits for
 //! that one instead of the disk.
 
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use cluster::{Engine, Tail};
@@ -102,6 +102,22 @@ impl File {
     #[must_use]
     pub fn shared(self, tail: SharedTail) -> File {
         File { tail: Some(tail), ..self }
+    }
+
+    /// Gives a file that was copied, and so has holes, all of its room again; how many bytes lack where there is none.
+    ///
+    /// # Errors
+    /// When the disk cannot be asked.
+    pub fn fill(&self) -> io::Result<u64> {
+        let found = self.file.metadata()?;
+        let holes = self.length.saturating_sub(found.blocks().saturating_mul(512));
+        if !found.is_file() || holes == 0 {
+            return Ok(0);
+        }
+        match allocate(&self.file, self.length) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(holes),
+            outcome => outcome.map(|()| 0),
+        }
     }
 
     /// Whether machines share it.

@@ -17,7 +17,7 @@ use crate::labour::turn;
 use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::scripts::{self, Failure};
-use crate::site::{Site, ensure};
+use crate::site::{Site, open_account};
 use crate::wire::{Stream, Wire};
 
 /// Bytes of answers that wait for those of further commands.
@@ -263,7 +263,7 @@ impl<S: Stream> Session<'_, S> {
             Err(refused) => return self.deny(refused),
         };
         let name = account.name.clone();
-        match self.site.store.transact(move |transaction| ensure(transaction, &account)).await {
+        match open_account(&self.site.store, &account).await {
             Ok(number) => {
                 self.seat = self.site.seats.take(number);
                 match self.seat {

@@ -18,7 +18,7 @@ use crate::guest::{Guest, Seat};
 use crate::labour::turn;
 use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
-use crate::site::{Site, ensure};
+use crate::site::{Site, open_account};
 use crate::wire::{Stream, Wire};
 
 /// Bytes of a message read at a time.
@@ -277,7 +277,7 @@ impl<S: Stream> Session<'_, S> {
             Err(Denied::Busy) => return self.refuse(BUSY),
             Err(Denied::Full) => return self.refuse(FULL),
         };
-        let known = self.site.store.transact(move |transaction| ensure(transaction, &account)).await;
+        let known = open_account(&self.site.store, &account).await;
         let state = self.site.store.state();
         if let Ok(account) = known {
             self.account = account;

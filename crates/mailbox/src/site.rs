@@ -268,11 +268,14 @@ pub(crate) fn seconds() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
 }
 
-/// The number of an account in the store, which is made if it is not there.
+/// The number of an account in the store, which is made if it is not there. To one that lacks nothing the writer is not asked.
 ///
 /// # Errors
 /// When it cannot be made durable.
 pub async fn open_account(store: &Handle, account: &Account) -> Result<u32, Error> {
+    if let Some(number) = keep::standing(&store.state(), &account.name, account.quota_bytes) {
+        return Ok(number);
+    }
     let account = account.clone();
     store.transact(move |transaction| ensure(transaction, &account)).await
 }

@@ -4,17 +4,20 @@
 //! flushes once, and answers all of them: the next batch forms while the flush runs, so there is no timer. Readers have
 //! [snapshots](Handle::state) and a descriptor of their own.
 //!
-//! After a failed write nothing is written any more: every job is answered by [`Error::Failed`], and readers go on.
+//! After a failed write nothing is written any more, and readers go on: jobs are answered by [`Error::Failed`] until the volume has been opened
+//! anew, which is tried once in a second. A disk without room is a [full](Error::Full) store.
 //!
 //! A job that panics fails alone: a transaction that is dropped has changed nothing. If it panics elsewhere nobody knows what of the
 //! volume is as it should be, so it is opened anew, and the jobs of that batch fail with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use store::{Append, Error, Geometry, Message, Sealed, State, Transaction, Usage, Volume};
+use rustix::io::Errno;
+use store::{Append, Call, Error, Geometry, Message, Sealed, State, Transaction, Usage, Volume};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::file::File;
@@ -25,6 +28,9 @@ const JOBS_MAX: usize = 1024;
 
 /// Jobs that are done at most before a flush.
 const BATCH_MAX: usize = 1024;
+
+/// How often a volume whose device failed is opened anew.
+const RENEW_EVERY: Duration = Duration::from_secs(1);
 
 /// Bytes of a message that a session collects before it hands them to the writer.
 const PIECE_BYTES: usize = 64 << 10;
@@ -71,6 +77,8 @@ pub struct Counts {
     pub commits: AtomicU64,
     /// Transactions that were made durable by them.
     pub transactions: AtomicU64,
+    /// Whether the last write failed.
+    pub has_failed: AtomicBool,
 }
 
 impl Writer {
@@ -105,7 +113,12 @@ fn run(
     published: &watch::Sender<State>,
     counts: &Counts,
 ) -> Result<(), Error> {
+    let mut renewed: Option<Instant> = None;
     while let Some(job) = waiting.blocking_recv() {
+        if volume.has_failed() && renewed.is_none_or(|at| at.elapsed() >= RENEW_EVERY) {
+            renewed = Some(Instant::now());
+            volume = renew(volume);
+        }
         let mut answers = Vec::new();
         let mut next = Some(job);
         // Pieces of large messages count too: who waits for a flush waits for no endless stream.
@@ -120,6 +133,9 @@ fn run(
             };
             answers.extend(answer);
         }
+        if volume.has_failed() {
+            counts.has_failed.store(true, Relaxed);
+        }
         if answers.is_empty() {
             continue;
         }
@@ -129,6 +145,7 @@ fn run(
         if let Err(error) = &outcome {
             tracing::error!(%error, "the store cannot be written");
         }
+        counts.has_failed.fetch_and(volume.has_failed() || !is_flushed, Relaxed);
         counts.commits.fetch_add(u64::from(is_flushed), Relaxed);
         counts.transactions.fetch_add(answers.len() as u64, Relaxed);
         published.send_if_modified(|state| {
@@ -139,6 +156,34 @@ fn run(
         answers.into_iter().for_each(|answer: Answer| (answer.tell)(outcome.clone()));
     }
     volume.close().map(drop)
+}
+
+/// Opens a volume anew whose device failed. Until that succeeds it stays as it is.
+fn renew(volume: Volume<File>) -> Volume<File> {
+    // The tail of a shared volume is its owner's, who ends.
+    if volume.device().is_shared() {
+        return volume;
+    }
+    let renewed = volume.device().reader().map_err(|error| error.to_string());
+    match renewed.and_then(|device| volume.renewed(device).map_err(|error| error.to_string())) {
+        Ok(renewed) => {
+            tracing::info!("the store was opened anew after a failed write");
+            renewed
+        }
+        Err(error) => {
+            tracing::error!(error, "the store cannot be opened anew");
+            volume
+        }
+    }
+}
+
+/// A disk without room is a full store.
+fn as_full(error: Error) -> Error {
+    let no_room = [Errno::NOSPC, Errno::DQUOT].map(Errno::raw_os_error);
+    match &error {
+        Error::Device(failed) if failed.call != Call::Read && no_room.contains(&failed.code) => Error::Full,
+        _ => error,
+    }
 }
 
 impl Handle {
@@ -236,6 +281,7 @@ impl Handle {
     }
 
     fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
+        let outcome = outcome.map_err(as_full);
         if matches!(outcome, Err(Error::Full)) {
             self.full.notify_one();
         }

@@ -62,6 +62,10 @@ impl Server {
     }
 
     fn deliver(&self, to: &str, mail: &[u8]) {
+        assert!(self.reply_to(to, mail).starts_with("250"));
+    }
+
+    fn reply_to(&self, to: &str, mail: &[u8]) -> String {
         let mut wire = Wire::connect(self.lmtp);
         assert!(wire.line().starts_with("220 "));
         wire.command("LHLO x");
@@ -72,7 +76,7 @@ impl Server {
             wire.send(if line.starts_with(b".") { b"." } else { b"" });
             wire.send(line);
         }
-        assert!(wire.command(".").starts_with("250"));
+        wire.command(".")
     }
 
     /// Ends it as a service manager does.
@@ -428,6 +432,55 @@ fn a_server_that_is_killed_has_kept_what_it_acknowledged() {
             "{account} lacks {:?}",
             acknowledged.difference(&found).collect::<Vec<_>>()
         );
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_costs_no_mail_and_no_login() {
+    let folder = site("24M");
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=32m", "none"]).arg(&disk).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: no file system of a size may be mounted here");
+    }
+    let unmounted = Unmounted(disk.clone());
+    // A copy has no room for what it does not hold yet.
+    let copied = Command::new("cp").arg("--sparse=always").arg(folder.path().join("mail")).arg(&disk).status();
+    assert!(copied.unwrap().success());
+    fs::copy(folder.path().join("mail.accounts"), disk.join("mail.accounts")).unwrap();
+    let others = disk.join("others");
+    fs::write(&others, vec![1; 26 << 20]).unwrap();
+    let server = Server::start(&disk);
+    server.deliver("ann", &mail(0));
+    let large = mail(1).repeat(1_000);
+    let mut taken = 1;
+    let refusal = loop {
+        match server.reply_to("ann", &large) {
+            reply if reply.starts_with("250") => taken += 1,
+            reply => break reply,
+        }
+        assert!(taken < 1_000, "the disk is not full");
+    };
+    assert!(refusal.starts_with("452 4.3.1"), "{refusal}");
+    let mut wire = Wire::connect(server.imap);
+    assert!(wire.line().starts_with("* OK"));
+    assert!(ask(&mut wire, "LOGIN ann secret").status.starts_with("OK"));
+    assert!(ask(&mut wire, "SELECT INBOX").lines.iter().any(|line| *line == format!("* {taken} EXISTS")));
+    fs::remove_file(&others).unwrap();
+    let delivered = || server.reply_to("ann", &large).starts_with("250").then_some(());
+    crate::harness::wait_for(delivered, "a mail after there is room again");
+    assert!(ask(&mut wire, "NOOP").lines.iter().any(|line| *line == format!("* {} EXISTS", taken + 1)));
+    drop((wire, server));
+    drop(unmounted);
+}
+
+/// A mounted folder.
+struct Unmounted(PathBuf);
+
+impl Drop for Unmounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 

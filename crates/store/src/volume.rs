@@ -328,6 +328,19 @@ impl<D: Device> Volume<D> {
         Volume::open(self.abandon(), Options { salvage: false, ..options })
     }
 
+    /// Whether a write or a flush has failed: nothing is written any more until the volume is opened anew.
+    pub fn has_failed(&self) -> bool {
+        self.log.failed
+    }
+
+    /// The volume opened anew by another hold on its device, as after a kill, after its device failed. This one stays as it is, to be read.
+    pub fn renewed(&self, device: D) -> Result<Self, Error> {
+        let mut volume = Volume::open(device, Options { salvage: false, ..self.options })?;
+        // Of a flush that failed the device may show what it has lost: nothing that comes now stands on it.
+        volume.checkpoint_alone()?;
+        Ok(volume)
+    }
+
     /// The device as it is, without another write: what a killed process leaves.
     pub fn abandon(self) -> D {
         self.log.device

@@ -9,7 +9,7 @@ use super::{Done, Refusal, Reply, Session, User, capabilities, done, no};
 use crate::accounts::Account;
 use crate::login::{Caller, Denied};
 use crate::sasl::Step;
-use crate::site::ensure;
+use crate::site::open_account;
 use crate::wire::Stream;
 
 impl<S: Stream> Session<'_, S> {
@@ -58,8 +58,7 @@ impl<S: Stream> Session<'_, S> {
 
     pub(super) async fn enter(&mut self, account: Result<Arc<Account>, Denied>) -> Reply {
         let account = account.map_err(denied)?;
-        let entering = account.clone();
-        let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
+        let number = open_account(&self.site.store, &account).await?;
         self.seat = Some(self.site.seats.take(number).ok_or_else(|| denied(Denied::Full))?);
         if !self.guest.log_in() {
             return Err(denied(Denied::Busy));

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::accounts::{Account, Login};
 use crate::login::Denied;
 use crate::password::random;
-use crate::site::{Site, ensure, seconds};
+use crate::site::{Site, open_account, seconds};
 
 /// A user who has logged in.
 #[derive(Clone)]
@@ -61,8 +61,7 @@ pub(super) async fn begin(
     language: Language,
     is_secure: bool,
 ) -> Reply {
-    let entering = account.clone();
-    let number = site.store.transact(move |transaction| ensure(transaction, &entering)).await;
+    let number = open_account(&site.store, &account).await;
     let (Ok(number), Ok(token), Ok(form)) = (number, random::<32>(), random::<16>()) else {
         return refusal(language, Refusal::Closed);
     };

@@ -49,7 +49,7 @@ use super::numbers::Levels;
 use super::relay::{Means, Reports, outbound};
 use super::remote::Servers;
 use super::srs::Srs;
-use super::volume::segment_bytes;
+use super::volume::{fill, segment_bytes};
 use crate::cluster::{Leave, Member, Owned, Tenure, standby};
 use crate::config::dns::DnsSettings;
 use crate::config::{ClusterSettings, Door, StoreSettings};
@@ -611,6 +611,7 @@ fn open(path: &Path) -> Result<Option<Volume<File>>, Failure> {
         Err(error) if error.kind() == ErrorKind::ResourceBusy => return Ok(None),
         file => file.map_err(|error| named(&error))?,
     };
+    fill(&file, path);
     let volume = Volume::open(file, Options::default());
     Ok(Some(volume.map_err(|error| format!("{}; sluice store check looks into it", named(&error)))?))
 }

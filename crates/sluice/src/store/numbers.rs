@@ -40,6 +40,7 @@ impl Levels {
         let (waiting, behind) = (mailbox::queue::waiting_count(&site.store.state()), site.behind_count());
         let [_, sending, destinations, resting] = mailbox::queue::numbers(site).map(|number| number as u64);
         let queue = &site.queue.counts;
+        let has_failed = site.store.counts().has_failed.load(Relaxed);
         for (name, kind, help, number) in [
             ("logins_total", "counter", "Logins.", logins.logins.load(Relaxed)),
             ("login_failures_total", "counter", "Wrong names and passwords.", logins.failures.load(Relaxed)),
@@ -50,6 +51,7 @@ impl Levels {
             ("commands_ended_total", "counter", "IMAP commands ended because they took too long.", get(&numbers.ended)),
             ("commits_total", "counter", "Flushes of the store.", get(&site.store.counts().commits)),
             ("transactions_total", "counter", "Transactions of the store.", get(&site.store.counts().transactions)),
+            ("failed", "gauge", "1 if the last write of the store failed.", u64::from(has_failed)),
             ("size_bytes", "gauge", "Size of the store.", get(&self.total_bytes)),
             ("free_bytes", "gauge", "Free segments of the store without its reserve.", get(&self.free_bytes)),
             ("live_bytes", "gauge", "Bytes of the messages in mailboxes.", get(&self.live_bytes)),

@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use super::control::Control;
 use super::doors::{Doors, Identity};
 use super::relay::{Means, outbound};
-use super::volume::open;
+use super::volume::{fill, open};
 use crate::cli::StoreServe;
 use crate::config::dns::DnsSettings;
 use crate::config::{self, Door, Log, Outward, QueueSettings};
@@ -60,6 +60,7 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let [global, before, after] = [&args.sieve_global, &args.sieve_before, &args.sieve_after].map(Option::as_deref);
     let scripts = SiteScripts::read(global, before, after)?;
     let volume = open(&place, false, false)?;
+    fill(volume.device(), place.path());
     for damage in &volume.report().damage {
         tracing::error!(%damage, "the store is damaged");
     }

@@ -84,6 +84,16 @@ fn read(place: &Place, file: io::Result<File>, options: Options) -> Result<Volum
     })?)
 }
 
+/// Gives a store all of its room on the disk.
+pub(super) fn fill(file: &File, path: &Path) {
+    let store = path.display();
+    match file.fill() {
+        Ok(0) => {}
+        Ok(bytes) => tracing::warn!(%store, bytes, "the disk has no room for what the store does not hold yet"),
+        Err(error) => tracing::warn!(%store, %error, "the store cannot be given all of its room"),
+    }
+}
+
 /// How large segments are so that there are enough of them, `most` bytes otherwise.
 pub(super) fn segment_bytes(size: u64, most: u32) -> u32 {
     u32::try_from((size / SEGMENTS_MIN).next_multiple_of(4096)).unwrap_or(u32::MAX).min(most)

@@ -23,7 +23,7 @@ use super::host::{self as pages, Server};
 use super::{Connection, FORM_WAIT, Unread, within};
 use crate::account::Account;
 use crate::login::{Caller, Denied};
-use crate::site::{Site, ensure};
+use crate::site::{Site, open_account};
 use crate::wire::Stream;
 
 /// How often an account is checked for changes while clients wait for them.
@@ -126,16 +126,7 @@ impl<S: Stream> Connection<'_, S> {
             Err(Denied::Wrong) => return Ok(Err(unauthorised())),
             Err(_) => return Ok(Err(problem(503, "Logins are unavailable now. Try again later."))),
         };
-        let state = self.site.store.state();
-        let known = state.account_named(account.name.as_bytes());
-        let known = known.filter(|(_, known)| known.quota.bytes == account.quota_bytes).map(|(number, _)| number);
-        let number = match known {
-            Some(number) => Ok(number),
-            None => {
-                let entering = account.clone();
-                self.site.store.transact(move |transaction| ensure(transaction, &entering)).await
-            }
-        };
+        let number = open_account(&self.site.store, &account).await;
         Ok(number.map(|number| (account, number)).map_err(|_| problem(503, "The mail store cannot be opened now.")))
     }
 

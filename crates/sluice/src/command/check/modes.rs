@@ -172,18 +172,21 @@ fn holds_password(entry: &Entry) -> bool {
     }
 }
 
-/// Says that a store which would be made does not fit on the disk.
+/// Says that a store does not fit on the disk, one that would be made, or one that is a copy with holes.
 fn room(store: &StoreSettings) -> Option<String> {
-    if store.volume().symlink_metadata().is_ok() {
-        return None;
-    }
+    let volume = store.volume();
+    let wanted = match volume.metadata() {
+        Ok(found) if found.is_file() => found.len().saturating_sub(found.blocks().saturating_mul(512)),
+        Ok(_) => return None,
+        Err(_) => store.size,
+    };
     let folder = std::path::absolute(&store.folder).ok()?;
     let there = folder.ancestors().find(|folder| folder.is_dir())?;
     let found = rustix::fs::statvfs(there).ok()?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    (free < store.size).then(|| {
-        let (wanted, free) = (store.size >> 20, free >> 20);
-        format!("store: size = {wanted} MiB, and the disk of {} has {free} MiB free", there.display())
+    (free < wanted).then(|| {
+        let (wanted, free) = (wanted >> 20, free >> 20);
+        format!("store: {wanted} MiB are wanted, and the disk of {} has {free} MiB free", there.display())
     })
 }
 
@@ -288,6 +291,6 @@ mod tests {
         }
         fs::remove_file(at("store/mail")).expect("removed");
         config.store.as_mut().expect("a store").size = 1 << 60;
-        assert!(told(&config).contains("store: size = 1099511627776 MiB, and the disk"), "{}", told(&config));
+        assert!(told(&config).contains("store: 1099511627776 MiB are wanted, and the disk"), "{}", told(&config));
     }
 }
