@@ -22,6 +22,7 @@ use crate::relay::Wake;
 use schedule::{Limits, Schedule};
 
 pub(crate) use delivered::{is_delivered, mark_delivered};
+pub(crate) use entry::words_of;
 pub use entry::{Entry, Recipient};
 pub use leavings::Leavings;
 pub(crate) use leavings::{Left, List};

@@ -14,7 +14,7 @@ struct Hop {
 }
 
 impl Hop {
-    /// It answers a final dot after a while. If it `closes`, the second mail on a connection finds that closed.
+    /// It answers a final dot after a while, and has no room for a mail called "full". If it `closes`, the second mail on a connection finds that closed.
     fn start(wait: Duration, closes: bool) -> Hop {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let hop = Hop { address: listener.local_addr().unwrap(), taken: Arc::default() };
@@ -47,7 +47,8 @@ fn session(mut stream: &TcpStream, wait: Duration, closes: bool, taken: &Mutex<V
                 taken.lock().unwrap().push(subject.into());
                 mails += 1;
                 std::thread::sleep(wait);
-                stream.write_all(b"250 2.0.0 taken\r\n")?;
+                let reply: &[u8] = if subject == "full" { b"452 4.3.1 full\r\n" } else { b"250 2.0.0 taken\r\n" };
+                stream.write_all(reply)?;
             }
             "QUIT" => return stream.write_all(b"221 bye\r\n"),
             _ => stream.write_all(b"250 ok\r\n")?,
@@ -96,4 +97,15 @@ fn a_connection_that_was_closed_as_a_mail_began_says_nothing_of_the_host() {
     wait_for(|| (hop.taken().len() == 1).then_some(()), "the first mail");
     send(&gateway, "second");
     wait_for(|| (hop.taken() == ["first", "second"]).then_some(()), &format!("the second mail: {}", gateway.log()));
+}
+
+#[test]
+fn a_host_that_has_no_room_for_a_mail_gets_it_once_in_an_attempt() {
+    let hop = Hop::start(Duration::ZERO, false);
+    let gateway = gateway(&hop);
+    send(&gateway, "full");
+    wait_for(|| (!hop.taken().is_empty()).then_some(()), "the final dot");
+    send(&gateway, "after");
+    wait_for(|| hop.taken().contains(&"after".into()).then_some(()), "another mail");
+    assert_eq!(hop.taken(), ["full", "after"], "{}", gateway.log());
 }

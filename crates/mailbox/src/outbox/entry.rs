@@ -127,7 +127,7 @@ impl Entry {
     pub(crate) fn mail(&self) -> Option<MailFrom> {
         let envid = (!self.envid.is_empty()).then(|| self.envid.clone());
         Some(MailFrom {
-            path: self.from.parse().ok()?,
+            path: with_domain_in_ascii(&self.from).parse().ok()?,
             ret: self.ret,
             envid,
             require_tls: self.require_tls,
@@ -202,12 +202,9 @@ impl Entry {
 }
 
 impl Recipient {
-    /// A recipient that is due. Its domain becomes lower case.
-    pub fn new(mut to: String, due: i64) -> Recipient {
-        if let Some(domain) = to.rfind('@').and_then(|at| to.get_mut(at..)) {
-            domain.make_ascii_lowercase();
-        }
-        Recipient { to, due, ..Recipient::default() }
+    /// A recipient that is due. Its domain becomes lower case, in ASCII.
+    pub fn new(to: String, due: i64) -> Recipient {
+        Recipient { to: with_domain_in_ascii(&to), due, ..Recipient::default() }
     }
 
     /// Its domain as the index has it; an address literal and an address without a domain are their own.
@@ -237,11 +234,26 @@ impl Recipient {
         self.tries = self.tries.saturating_add(1);
         self.due = now.saturating_add(wait);
         self.host = fate.host.clone().unwrap_or_default();
-        self.why = fate.why.clone();
+        self.why = words_of(fate);
         while self.why.len() > WHY_BYTES_MAX {
             self.why.pop();
         }
     }
+}
+
+/// Why something waits: the words of a host, which begin with its numbers, or ours with the status.
+pub(crate) fn words_of(Fate { host, status: (class, subject, detail), why, .. }: &Fate) -> String {
+    match host {
+        Some(_) => why.clone(),
+        None => format!("{class}.{subject}.{detail} {why}"),
+    }
+}
+
+/// An address with its domain in lower case, and in ASCII (RFC 5890): so it is looked up, and servers without SMTPUTF8 can be told of it.
+fn with_domain_in_ascii(address: &str) -> String {
+    let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
+    let mapped = if domain.is_ascii() { None } else { text::host::mapped(domain) };
+    format!("{local}@{}", mapped.unwrap_or_else(|| domain.to_ascii_lowercase()))
 }
 
 #[cfg(test)]
@@ -289,6 +301,13 @@ mod tests {
         }
         let later = Entry { is_scheduled: true, since: now + 3 * day, ..entry(now + 3 * day) };
         assert_eq!(later.due("b.test", patience, now), Some(now + 3 * day), "its sender wants that");
+    }
+
+    #[test]
+    fn domains_beyond_ascii_are_told_in_ascii() {
+        assert_eq!(Recipient::new("J\u{f6}rg@B\u{dc}CHER.Example".into(), 0).to, "J\u{f6}rg@xn--bcher-kva.example");
+        let entry = Entry { from: "ann@b\u{fc}cher.example".into(), ..Entry::default() };
+        assert_eq!(entry.mail().unwrap().path.as_str(), "ann@xn--bcher-kva.example");
     }
 
     #[test]

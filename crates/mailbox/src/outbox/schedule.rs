@@ -124,6 +124,8 @@ struct Destination {
     /// Failures in a row.
     failures: u32,
     rests_until: i64,
+    /// Why it took no mail at last.
+    fault: Box<str>,
     /// Senders with ready jobs, in turn, and the line of each; jobs that are not ready any more are passed over.
     senders: VecDeque<u32>,
     lines: HashMap<u32, VecDeque<u32>>,
@@ -232,6 +234,18 @@ impl Schedule {
     /// Until when a destination rests; 0 if it does not.
     pub fn rests_until(&self, destination: &str) -> i64 {
         self.names.get(destination).and_then(|&at| self.destinations.get(at as usize)).map_or(0, |one| one.rests_until)
+    }
+
+    /// Why a destination rests, as it was told last; nothing if it does not.
+    pub fn fault(&self, destination: &str) -> String {
+        let one = self.names.get(destination).and_then(|&at| self.destinations.get(at as usize));
+        one.filter(|one| one.failures > 0).map_or_else(String::new, |one| one.fault.to_string())
+    }
+
+    /// Tells why a destination takes no mail.
+    pub fn tell(&mut self, destination: &str, fault: String) {
+        let one = self.names.get(destination).and_then(|&at| self.destinations.get_mut(at as usize));
+        one.into_iter().for_each(|one| one.fault = fault.as_str().into());
     }
 
     /// A destination rests no longer, whatever it did.

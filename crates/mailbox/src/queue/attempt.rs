@@ -11,7 +11,7 @@ use super::notice::{Event, Kind};
 use super::outcome::{Ended, Room, conclude, concluded, given_up};
 use super::traits::Traits;
 use crate::inspecting;
-use crate::outbox::{self, Entry, Left, Recipient, entry};
+use crate::outbox::{self, Entry, Left, Recipient, entry, words_of};
 use crate::relay::{Content, Fate, Gate, Health, Outcome, Outgoing, Report, Sending};
 use crate::site::{Site, seconds};
 
@@ -53,7 +53,11 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str, gate: Arc
         },
     };
     let Report { fates, health } = match sent {
-        Sent::Report(report) => report,
+        Sent::Report(report) => {
+            let fault = report.fates.iter().find(|fate| report.health == Health::Ill && fate.outcome == Outcome::Later);
+            fault.into_iter().for_each(|fate| site.queue.schedule().tell(destination, words_of(fate)));
+            report
+        }
         Sent::Left(sending) => {
             let owed = if refused.is_empty() { None } else { concluded(site, mail, entry, refused).await };
             let recipients = mine.into_iter().map(|one| one.to).collect();
@@ -156,10 +160,14 @@ pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Ended {
         if let Some(fate) = outcome(&state, mail, recipient) {
             return event(recipient.clone(), fate, false);
         }
-        let why = if recipient.why.is_empty() { "its host could not be reached" } else { &recipient.why };
+        // A destination that rests does so for a reason that other mails have met.
+        let fault = site.queue.schedule().fault(recipient.destination());
+        let why = [recipient.why.as_str(), &fault].into_iter().find(|why| !why.is_empty());
+        let why = why.unwrap_or("4.4.1 its host could not be reached");
         let host = Some(recipient.host.clone()).filter(|host| !host.is_empty());
+        let (status, why) = status_of(host.is_some(), why);
         let kind = if is_over { Kind::Failed } else { Kind::Delayed };
-        let status = if is_over { (4, 4, 7) } else { status_of(recipient) };
+        let status = if is_over { (4, 4, 7) } else { status };
         let fate = Fate { host, ..Fate::later(status, why) };
         Event { kind, is_refused: false, fate, recipient: recipient.clone() }
     };
@@ -168,17 +176,19 @@ pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Ended {
     Ended::with(Health::Unknown, concluded(site, mail, entry, events).await)
 }
 
-/// The status of a recipient that waits: that of its host, as far as it has said one.
-fn status_of(recipient: &Recipient) -> (u8, u16, u16) {
-    const UNKNOWN: (u8, u16, u16) = (4, 4, 0);
-    if recipient.host.is_empty() {
-        return UNKNOWN;
-    }
-    let mut numbers = recipient.why.split_ascii_whitespace().nth(1).unwrap_or_default().splitn(3, '.');
+/// The status of a recipient that waits and the words about it: a host has a number in front, and stays as it is; ours have the status.
+fn status_of(is_host: bool, why: &str) -> ((u8, u16, u16), &str) {
+    let mut words = why.splitn(3, ' ');
+    let status = if is_host { words.nth(1) } else { words.next() };
+    let mut numbers = status.unwrap_or_default().splitn(3, '.');
     let mut number = || numbers.next().filter(|text| text.len() <= 3).and_then(|text| text.parse().ok());
     match (number(), number(), number()) {
-        (Some(4), Some(subject), Some(detail)) => (4, subject, detail),
-        _ => (4, 0, 0),
+        (Some(4), Some(subject), Some(detail)) if is_host => ((4, subject, detail), why),
+        (Some(4 | 5), Some(subject), Some(detail)) if !is_host => {
+            ((4, subject, detail), why.split_once(' ').map_or(why, |(_, words)| words))
+        }
+        _ if is_host => ((4, 0, 0), why),
+        _ => ((4, 4, 0), why),
     }
 }
 
@@ -227,7 +237,7 @@ async fn send(
     }
     let trace = trace.as_bytes();
     let bytes = (trace.len() as u64).saturating_add(source.size().saturating_sub(entry.skipped));
-    let needs_utf8 = entry.smtputf8 && traits.has_utf8_header || !entry.from.is_ascii();
+    let needs_utf8 = entry.smtputf8 && traits.has_utf8_header || mail_from.path.needs_utf8();
     let smtputf8 = needs_utf8 || mine.iter().any(|one| !one.to.is_ascii());
     let body_kind = traits.is_eight_bit.then_some(BodyKind::EightBit);
     let mail_from = MailFrom { size: Some(bytes), body: body_kind, smtputf8, ..mail_from };
@@ -299,14 +309,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mail_that_is_delayed_has_the_status_of_its_host() {
-        let status = |host: &str, why: &str| {
-            status_of(&Recipient { host: host.into(), why: why.into(), ..Recipient::default() })
-        };
-        assert_eq!(status("mx.test", "451 4.7.1 Greylisted"), (4, 7, 1));
+    fn a_mail_that_is_delayed_has_the_status_of_its_host_or_ours() {
+        assert_eq!(status_of(true, "451 4.7.1 Greylisted"), ((4, 7, 1), "451 4.7.1 Greylisted"));
         for why in ["450 try later", "450 5.7.1 odd", "450 4.7 odd", "450 4.7.1234 odd", "450", ""] {
-            assert_eq!(status("mx.test", why), (4, 0, 0), "{why}");
+            assert_eq!(status_of(true, why), ((4, 0, 0), why));
         }
-        assert_eq!(status("", "451 4.7.1 words of ours"), (4, 4, 0));
+        assert_eq!(status_of(false, "4.7.4 STARTTLS is not offered"), ((4, 7, 4), "STARTTLS is not offered"));
+        assert_eq!(status_of(false, "words of ours"), ((4, 4, 0), "words of ours"));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   no connection, or 4xx ──────► the next host, for the recipients that were not taken
-//!   452 for some of many ───────► again in the same session (RFC 5321, section 4.5.3.1.10)
+//!   452 for some recipients ────► again in the same session, if others were delivered to (RFC 5321, section 4.5.3.1.10)
 //!   5xx ────────────────────────► it stands, and no other host is asked
 //!   lost after the final dot ───► it waits: the host may have it, and nobody else is asked in this attempt (section 4.5.4.1)
 //! ```
@@ -137,8 +137,8 @@ impl Sent {
         let mut is_first = true;
         loop {
             let open = self.open();
-            let taken = match self.transaction(hop, host, mail, &open).await {
-                Ok(taken) => taken,
+            let has_more = match self.transaction(hop, host, mail, &open).await {
+                Ok(has_more) => has_more,
                 Err(reply) if is_first && reply == gone() => return Err(()),
                 Err(reply) if is_first && reply.code == 421 => {
                     self.open().into_iter().for_each(|at| self.fates[at] = Some(Fate::said(&reply, &host.name)));
@@ -147,22 +147,21 @@ impl Sent {
                 Err(_) => return Ok(()),
             };
             (is_first, self.sessions) = (false, self.sessions + usize::from(is_first));
-            let is_full =
-                self.open().iter().any(|&at| self.fates[at].as_ref().is_some_and(|fate| fate.why.starts_with("452")));
-            if taken == 0 || !is_full || hop.is_gone() {
+            // Each further round has fewer recipients.
+            if !has_more || self.open().len() == open.len() || hop.is_gone() {
                 return Ok(());
             }
         }
     }
 
-    /// One transaction; how many recipients were taken. The error is what was said of the sender, or 421.
+    /// One transaction; whether recipients were left out of it, since there were too many for one. The error is what was said of the sender, or 421.
     async fn transaction(
         &mut self,
         hop: &mut SmtpHop,
         host: &Host,
         mail: &Outgoing,
         open: &[usize],
-    ) -> Result<usize, Reply> {
+    ) -> Result<bool, Reply> {
         let recipients: Vec<_> = open.iter().map(|&at| mail.recipients[at].clone()).collect();
         let replies = match hop.envelope_to(&mail.mail, &recipients).await {
             Ok(replies) => replies,
@@ -184,7 +183,7 @@ impl Sent {
         }
         if taken.is_empty() {
             hop.reset().await;
-            return Ok(0);
+            return Ok(false);
         }
         // Until the content has been taken none of them has the mail.
         for &at in &taken {
@@ -196,24 +195,24 @@ impl Sent {
             Err(Some(reply)) if hop.was_lost() || reply == gone() => {
                 let fate = host.about(Fate::later((4, 4, 2), format!("{LOST}: {}", hop.fault())));
                 taken.iter().for_each(|&at| self.fates[at] = Some(fate.clone()));
-                return Ok(0);
+                return Ok(false);
             }
             Err(Some(reply)) => {
                 taken.iter().for_each(|&at| self.said(at, &reply, host));
                 hop.reset().await;
-                return Ok(0);
+                return Ok(false);
             }
-            Err(None) => return Ok(0),
+            Err(None) => return Ok(false),
         }
         if !mail.gate.pass() {
             hop.give_up();
             let fate = Fate::later((4, 3, 2), "the attempt was ended before the mail was sent");
             taken.iter().for_each(|&at| self.stand(at, fate.clone()));
-            return Ok(0);
+            return Ok(false);
         }
         self.end(hop, host, &taken).await;
         mail.gate.come_back();
-        Ok(taken.len())
+        Ok(replies.iter().any(|reply| reply.code == 452))
     }
 
     /// An envelope was not taken: notes why, and returns it.
