@@ -9,7 +9,7 @@ use serde_json::json;
 use super::draft::Part;
 use super::parameters::{Parameters, Place};
 use super::services::{Service, endpoint};
-use super::tables::{Contents, Table};
+use super::tables::{Contents, Entry, Table};
 use super::translation::Translation;
 use super::ways::seconds;
 
@@ -135,10 +135,81 @@ pub fn inside(work: &mut Translation<'_>) -> Vec<String> {
     mynetworks(work).into_iter().filter(|network| !is_near(network)).collect()
 }
 
-/// All networks of `mynetworks`; addresses of IPv4 within IPv6 are those of IPv4.
+/// All networks of `mynetworks` without those that are excluded (`!192.0.2.1`); addresses of IPv4 within IPv6 are those of IPv4.
 pub fn mynetworks(work: &mut Translation<'_>) -> Vec<String> {
-    let all = work.names("mynetworks").into_iter().filter_map(|name| network(&name));
-    all.filter(|network| !network.starts_with("::ffff:") && !network.ends_with("/0")).collect()
+    let names = work.names("mynetworks");
+    let excluded = names.iter().filter_map(|name| network(name.strip_prefix('!')?)?.parse::<Network>().ok());
+    let excluded: Vec<Network> = excluded.collect();
+    let all = names.iter().filter_map(|name| network(name));
+    let all = all.filter(|network| !network.starts_with("::ffff:") && !network.ends_with("/0"));
+    all.flat_map(|network| without(&network, &excluded)).collect()
+}
+
+/// A network in parts that have nothing of others.
+fn without(network: &str, excluded: &[Network]) -> Vec<String> {
+    let Ok(whole) = network.parse::<Network>() else { return Vec::new() };
+    let (mut left, mut parts) = (vec![whole], Vec::new());
+    while let Some(part) = left.pop() {
+        match () {
+            () if excluded.iter().any(|other| covers(other, &part)) => {}
+            () if excluded.iter().any(|other| covers(&part, other)) => left.extend(halves(&part)),
+            () if part == whole => parts.push(network.to_owned()),
+            () => parts.push(format!("{}/{}", part.address(), part.bits())),
+        }
+    }
+    parts
+}
+
+/// The upper and the lower half of a network.
+fn halves(network: &Network) -> [Network; 2] {
+    let bits = network.bits() + 1;
+    let lower = network.trimmed().address();
+    let upper = match lower {
+        IpAddr::V4(address) => IpAddr::V4((address.to_bits() | 1 << (32 - bits)).into()),
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() | 1 << (128 - bits)).into()),
+    };
+    [Network::around(upper, bits), Network::around(lower, bits)]
+}
+
+/// The clients that `smtpd_client_restrictions` let in, if they refuse all others whatever they do. Who has logged in is no stranger.
+pub fn only_clients(work: &mut Translation<'_>, own: &Parameters, has_logins: bool) -> Option<Vec<String>> {
+    let words = own.list("smtpd_client_restrictions");
+    if has_logins && words.iter().any(|word| word == "permit_sasl_authenticated") {
+        return None;
+    }
+    let end = words.iter().position(|word| matches!(word.as_str(), "reject" | "defer" | "permit"))?;
+    if words[end] == "permit" {
+        return None;
+    }
+    let mut found = Vec::new();
+    let mut words = words[..end].iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "permit_mynetworks" => found.extend(mynetworks(work)),
+            "check_client_access" => {
+                let table = Table::parse(words.next()?);
+                if let Contents::Entries(entries) = table.read(work.folder) {
+                    let lets_in = |action: &str| ["OK", "PERMIT", "PERMIT_MYNETWORKS"].contains(&action);
+                    let entries = judged(entries, table.kind == "cidr").into_iter();
+                    found.extend(entries.filter_map(|(_, action, network)| network.filter(|_| lets_in(&action))));
+                }
+            }
+            "permit_sasl_authenticated" => {}
+            word if word.starts_with("permit") => {
+                let place = own.place("smtpd_client_restrictions").cloned();
+                let setting = format!("smtpd_client_restrictions: {word}");
+                work.draft.note(
+                    place.as_ref(),
+                    setting,
+                    "all others are refused there, and this is no list of clients",
+                );
+                return None;
+            }
+            word if WITH_WORD.iter().any(|front| word.starts_with(front)) => _ = words.next(),
+            _ => {}
+        }
+    }
+    Some(found)
 }
 
 /// Whether clients of `mynetworks` may relay: both lists decide about that, each by the first word that fits.
@@ -162,6 +233,7 @@ fn networks(work: &mut Translation<'_>, permit: &mut Vec<String>) {
             Some(network) if network.ends_with("/0") => {
                 work.note("mynetworks", "a network of all addresses is an open relay");
             }
+            None if name.strip_prefix('!').and_then(network).is_some() => {}
             None if is_set => {
                 let place = work.place("mynetworks");
                 let why = "no address and no network: no client is trusted for it";
@@ -267,19 +339,8 @@ fn clients(work: &mut Translation<'_>, label: &str, place: Option<&Place>, word:
         Contents::Unread(why) => return work.draft.note(place, format!("{label}: {word}"), why),
         _ => return work.draft.note(place, format!("{label}: {word}"), "clients are addresses and networks"),
     };
-    let is_cidr = table.kind == "cidr";
-    let mut earlier: Vec<String> = Vec::new();
-    for entry in entries {
-        let action = entry.value.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+    for (entry, action, found) in judged(entries, table.kind == "cidr") {
         let is_refusal = action == "REJECT" || action.starts_with('5');
-        let found = network(&entry.key);
-        // In a table of networks the first that fits decides, and here the smallest.
-        if is_cidr && let Some(found) = &found {
-            if earlier.iter().any(|network| is_within(found, network)) {
-                continue;
-            }
-            earlier.push(found.clone());
-        }
         match found {
             Some(network) if matches!(action.as_str(), "OK" | "PERMIT" | "PERMIT_MYNETWORKS") => {
                 tests.permit.push(network)
@@ -298,11 +359,34 @@ fn clients(work: &mut Translation<'_>, label: &str, place: Option<&Place>, word:
     }
 }
 
+/// The entries of a table that decide, with their action and their network. In a table of networks (`is_cidr`) the first that fits decides,
+/// and here the smallest.
+fn judged(entries: Vec<Entry>, is_cidr: bool) -> Vec<(Entry, String, Option<String>)> {
+    let mut earlier: Vec<String> = Vec::new();
+    let judged = |entry: Entry| {
+        let action = entry.value.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+        let found = network(&entry.key);
+        if is_cidr && let Some(found) = &found {
+            if earlier.iter().any(|network| is_within(found, network)) {
+                return None;
+            }
+            earlier.push(found.clone());
+        }
+        Some((entry, action, found))
+    };
+    entries.into_iter().filter_map(judged).collect()
+}
+
 /// Whether an address or network is within another.
 fn is_within(one: &str, other: &str) -> bool {
-    let (Ok(one), Ok(other)) = (one.parse::<Network>(), other.parse::<Network>()) else { return false };
-    let is_same_kind = one.is_ipv4() == other.is_ipv4();
-    is_same_kind && other.bits() <= one.bits() && Network::around(one.address(), other.bits()) == other.trimmed()
+    matches!((one.parse(), other.parse()), (Ok(one), Ok(other)) if covers(&other, &one))
+}
+
+/// Whether a network has all of another.
+fn covers(network: &Network, other: &Network) -> bool {
+    network.is_ipv4() == other.is_ipv4()
+        && network.bits() <= other.bits()
+        && Network::around(other.address(), network.bits()) == network.trimmed()
 }
 
 fn postscreen(work: &mut Translation<'_>, tests: &mut Tests) {
@@ -349,6 +433,18 @@ fn postscreen(work: &mut Translation<'_>, tests: &mut Tests) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_excluded_is_in_no_part() {
+        let excluded: Vec<Network> =
+            ["10.22.0.3", "2001:db8::/33"].iter().filter_map(|text| text.parse().ok()).collect();
+        let mut parts = without("10.22.0.0/28", &excluded);
+        parts.sort();
+        assert_eq!(parts, ["10.22.0.0/31", "10.22.0.2/32", "10.22.0.4/30", "10.22.0.8/29"]);
+        assert_eq!(without("2001:db8::/32", &excluded), ["2001:db8:8000::/33"]);
+        assert_eq!(without("10.22.0.3", &excluded), [""; 0]);
+        assert_eq!(without("192.0.2.0/24", &excluded), ["192.0.2.0/24"]);
+    }
 
     #[test]
     fn networks_are_understood() {

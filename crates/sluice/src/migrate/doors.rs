@@ -136,6 +136,22 @@ fn other(work: &mut Translation<'_>, service: &Service) {
     work.draft.note(Some(&service.place), setting, why);
 }
 
+/// What a listener is made of.
+struct Listener<'a> {
+    service: &'a Service,
+    /// Parameters of the service.
+    own: Parameters,
+    forward: &'a str,
+    host: Option<String>,
+    port: u16,
+    tls: &'static str,
+    is_submission: bool,
+    /// Networks that may relay.
+    inside: Vec<String>,
+    /// Networks of which clients are, where others are refused.
+    clients: Vec<String>,
+}
+
 fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tls: bool) -> bool {
     let setting = format!("{} {} {}", service.name, service.kind, service.command);
     let Some((host, port)) = endpoint(&service.name) else {
@@ -143,31 +159,24 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         return false;
     };
     let own = work.parameters.with(&effective(work.services, service));
-    let is_wrapped = own.is_yes("smtpd_tls_wrappermode") || port == 465;
     let logs_in = own.is_yes("smtpd_sasl_auth_enable");
-    if !matches!(port, SMTP | 587 | 465)
-        && host.as_deref().is_some_and(|host| host.starts_with("127.") || host == "::1")
-    {
+    let is_loopback = host.as_deref().is_some_and(|host| host.starts_with("127.") || host == "::1");
+    if !matches!(port, SMTP | 587 | 465) && is_loopback {
         let why = "a way back from a filter, or from programs of this machine: mail is inspected here, and programs use sluice sendmail";
         work.draft.note(Some(&service.place), setting, why);
         return false;
     }
     options(work, service, |name, _| KNOWN.contains(&name));
     let is_submission = port != SMTP && (logs_in || matches!(port, 587 | 465));
-    if is_submission && !has_tls {
-        work.draft.note(
-            Some(&service.place),
-            setting,
-            "logins need a certificate: set [[tls.certificate]], and add it",
-        );
-        return false;
-    }
-    if is_submission && *shape != Shape::Server {
-        work.draft.note(
-            Some(&service.place),
-            setting,
-            "a gateway has no accounts: with auth = \"tls\" clients log in to the next hop",
-        );
+    let refused = match () {
+        () if is_submission && !has_tls => Some("logins need a certificate: set [[tls.certificate]], and add it"),
+        () if is_submission && *shape != Shape::Server => {
+            Some("a gateway has no accounts: with auth = \"tls\" clients log in to the next hop")
+        }
+        () => None,
+    };
+    if let Some(why) = refused {
+        work.draft.note(Some(&service.place), setting, why);
         return false;
     }
     if port == SMTP && logs_in {
@@ -175,52 +184,70 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         let why = "accounts log in at the ports 587 and 465, and not where strangers bring mail";
         work.draft.note(place.as_ref(), "smtpd_sasl_auth_enable = yes", why);
     }
-    let level = match own.value("smtpd_tls_security_level").as_str() {
+    // All clients of a proxy seem to be on its machine, as long as the listener does not know it.
+    let is_proxied = PROXIES.iter().any(|name| own.is_set(name));
+    let is_inside =
+        !is_submission && !is_proxied && *shape == Shape::Server && work.has_way && access::let_networks_relay(&own);
+    let inside = if is_inside { access::mynetworks(work) } else { Vec::new() };
+    let clients = access::only_clients(work, &own, is_submission).unwrap_or_default();
+    let forward = if let Shape::Gateway(hop) = shape { hop.as_str() } else { "store:" };
+    let tls = if has_tls { tls_of(&own, port, is_submission) } else { "off" };
+    Listener { service, own, forward, host, port, tls, is_submission, inside, clients }.write(work);
+    true
+}
+
+/// The key `tls` of a listener, where there is a certificate.
+fn tls_of(own: &Parameters, port: u16, is_submission: bool) -> &'static str {
+    if own.is_yes("smtpd_tls_wrappermode") || port == 465 {
+        return "implicit";
+    }
+    if is_submission {
+        return "require";
+    }
+    match own.value("smtpd_tls_security_level").as_str() {
         "" if own.is_yes("smtpd_enforce_tls") => "require",
         "" if own.is_yes("smtpd_use_tls") => "offer",
         "may" => "offer",
         "encrypt" => "require",
         _ => "off",
-    };
-    let tls = match () {
-        () if is_wrapped && has_tls => "implicit",
-        () if !has_tls => "off",
-        () if is_submission => "require",
-        () => level,
-    };
-    let relays_inside = access::let_networks_relay(&own);
-    // All clients of a proxy seem to be on its machine, as long as the listener does not know it.
-    let is_proxied = PROXIES.iter().any(|name| own.is_set(name));
-    let is_inside = !is_submission && !is_proxied && *shape == Shape::Server && work.has_way && relays_inside;
-    let inside = if is_inside { access::mynetworks(work) } else { Vec::new() };
-    let clients = if lets_only_networks_in(&own) { access::mynetworks(work) } else { Vec::new() };
-    let has_recipients = work.has_recipients;
-    let forward = if let Shape::Gateway(hop) = shape { hop.as_str() } else { "store:" };
-    for address in addresses(work, host.as_deref()) {
-        let draft = &mut work.draft;
-        let from = if service.place.file.is_empty() { String::new() } else { format!("  # {}", service.place) };
-        draft.line(Part::Listeners, format!("[[listener]]{from}"));
-        draft.key(Part::Listeners, "protocol", &json!("smtp"), None);
-        draft.key(Part::Listeners, "address", &json!(format!("{address}:{port}")), None);
-        draft.key(Part::Listeners, "forward", &json!(forward), None);
-        draft.key(Part::Listeners, "tls", &json!(tls), None);
-        if is_submission {
-            draft.key(Part::Listeners, "auth", &json!("tls"), None);
-        }
-        if !clients.is_empty() {
-            draft.key(Part::Listeners, "clients", &json!(clients), own.place("smtpd_client_restrictions"));
-        }
-        if has_recipients && !is_submission {
-            draft.key(Part::Listeners, "recipients", &json!(["relayed"]), None);
-        }
-        if !inside.is_empty() {
-            draft.key(Part::Listeners, "relay_clients", &json!(inside), own.place("mynetworks"));
-        }
-        if let Ok(bytes @ 1..) = own.value("message_size_limit").parse::<u64>() {
-            draft.key(Part::Listeners, "message_bytes_max", &json!(bytes), own.place("message_size_limit"));
+    }
+}
+
+impl Listener<'_> {
+    fn write(&self, work: &mut Translation<'_>) {
+        let has_recipients = work.has_recipients && !self.is_submission;
+        for address in addresses(work, self.host.as_deref()) {
+            let draft = &mut work.draft;
+            let place = &self.service.place;
+            let from = if place.file.is_empty() { String::new() } else { format!("  # {place}") };
+            draft.line(Part::Listeners, format!("[[listener]]{from}"));
+            draft.key(Part::Listeners, "protocol", &json!("smtp"), None);
+            draft.key(Part::Listeners, "address", &json!(format!("{address}:{}", self.port)), None);
+            draft.key(Part::Listeners, "forward", &json!(self.forward), None);
+            draft.key(Part::Listeners, "tls", &json!(self.tls), None);
+            if self.is_submission {
+                draft.key(Part::Listeners, "auth", &json!("tls"), None);
+            }
+            if !self.clients.is_empty() {
+                draft.key(
+                    Part::Listeners,
+                    "clients",
+                    &json!(self.clients),
+                    self.own.place("smtpd_client_restrictions"),
+                );
+            }
+            if has_recipients {
+                draft.key(Part::Listeners, "recipients", &json!(["relayed"]), None);
+            }
+            if !self.inside.is_empty() {
+                draft.key(Part::Listeners, "relay_clients", &json!(self.inside), self.own.place("mynetworks"));
+            }
+            if let Ok(bytes @ 1..) = self.own.value("message_size_limit").parse::<u64>() {
+                let place = self.own.place("message_size_limit");
+                draft.key(Part::Listeners, "message_bytes_max", &json!(bytes), place);
+            }
         }
     }
-    true
 }
 
 /// The options of a service; postscreen hands its clients over to the service `smtpd pass`, whose options hold for them.
@@ -229,11 +256,6 @@ fn effective(services: &[Service], service: &Service) -> Vec<(Place, String, Str
         |other: &&Service| service.command == "postscreen" && other.kind == "pass" && other.command == "smtpd";
     let behind = services.iter().find(is_behind).map(|other| other.options.as_slice());
     [service.options.as_slice(), behind.unwrap_or_default()].concat()
-}
-
-/// Whether clients beyond `mynetworks` are refused whatever they do.
-fn lets_only_networks_in(own: &Parameters) -> bool {
-    own.list("smtpd_client_restrictions") == ["permit_mynetworks", "reject"]
 }
 
 /// The addresses of a service: its own, or those of `inet_interfaces`.

@@ -14,7 +14,7 @@ use super::draft::Part;
 use super::queries::lookup;
 use super::tables::{Contents, Entry, shown};
 use super::translation::Translation;
-use super::ways::below;
+use super::ways::with_subdomains;
 
 /// Accounts that are listed.
 const ACCOUNTS_MAX: usize = 10_000;
@@ -301,8 +301,8 @@ fn safe(name: &str) -> String {
 
 /// Recipients of a gateway.
 pub fn of_gateway(work: &mut Translation<'_>) {
-    let mut domains = work.names("relay_domains");
-    below(work, &mut domains);
+    let domains = work.names("relay_domains");
+    let domains = with_subdomains(work, domains);
     relayed(work, &domains, true);
     work.set(Part::Recipients, "delimiter", "recipient_delimiter", |value| Some(json!(value)));
     for name in ["mydestination", "local_recipient_maps", "alias_maps", "virtual_alias_maps", "local_transport"] {

@@ -69,7 +69,7 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
         .collect();
     let mut domains = work.names("relay_domains");
     domains.retain(|name| !others.contains(name) && !name.contains(['@', '*', '/', ' ']));
-    below(work, &mut domains);
+    let mut domains = with_subdomains(work, domains);
     // A domain of this host whose mail another server has.
     let routes = entries(work, "transport_maps");
     let is_server = |entry: &&Entry| matches!(hop_of(work.services, &entry.value, "smtp"), Hop::Server(..));
@@ -82,9 +82,13 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
     work.draft.key(Part::Queue, "relay_domains", &json!(domains), place.as_ref());
     let transport = work.parameters.value("relay_transport");
     if let Some(Hop::Server(hop, _)) = transport.contains(':').then(|| hop_of(work.services, &transport, "relay")) {
-        let routed: Vec<String> =
-            entries(work, "transport_maps").into_iter().map(|entry| entry.key.to_ascii_lowercase()).collect();
-        for name in domains.iter().filter(|name| !routed.contains(&name.to_ascii_lowercase())) {
+        let has_all = routes.iter().any(|entry| entry.key == "*");
+        // An entry without a value is that of nobody, and `*` that of all who have none.
+        let is_left = |name: &&String| match routes.iter().find(|entry| entry.key.eq_ignore_ascii_case(name)) {
+            Some(entry) => is_null(entry),
+            None => !has_all,
+        };
+        for name in domains.iter().filter(is_left) {
             let key = json!(name.to_ascii_lowercase()).to_string();
             work.draft.key(Part::Routes, &key, &json!(hop), work.place("relay_transport").as_ref());
         }
@@ -95,60 +99,93 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
     domains
 }
 
-/// Whether names of `relay_domains` stand for those below them: by default a name does, and one with a dot in front is nothing; else a name is
-/// itself, and one with a dot what is below it.
-pub fn below(work: &mut Translation<'_>, domains: &mut Vec<String>) {
+/// Whether an entry of `transport_maps` leaves its domain to the usual way.
+fn is_null(entry: &Entry) -> bool {
+    matches!(entry.value.trim(), "" | ":")
+}
+
+/// The names of `relay_domains` with those below them, where a name stands for them: by default it does, and one with a dot in front is
+/// nothing; else a name is itself, and one with a dot what is below it.
+pub fn with_subdomains(work: &mut Translation<'_>, domains: Vec<String>) -> Vec<String> {
     const MATCHES: &str = "parent_domain_matches_subdomains";
     work.done(MATCHES);
-    if work.parameters.place(MATCHES).is_some()
-        && !work.parameters.list(MATCHES).iter().any(|name| name == "relay_domains")
-    {
-        return;
+    let stands = work.parameters.list(MATCHES).iter().any(|name| name == "relay_domains");
+    if work.parameters.place(MATCHES).is_some() && !stands {
+        return domains;
     }
     let place = work.place("relay_domains");
-    let (nothing, names): (Vec<String>, Vec<String>) = domains.drain(..).partition(|name| name.starts_with('.'));
+    let (nothing, names): (Vec<String>, Vec<String>) = domains.into_iter().partition(|name| name.starts_with('.'));
     for name in nothing {
         let why = "with parent_domain_matches_subdomains such a name is none there";
         work.draft.note(place.as_ref(), format!("relay_domains: {name}"), why);
     }
-    domains.extend(names.into_iter().flat_map(|name| [name.clone(), format!(".{name}")]));
+    names.into_iter().flat_map(|name| [name.clone(), format!(".{name}")]).collect()
 }
 
 /// `relay`, and the next hops of domains.
 pub fn relay(work: &mut Translation<'_>) {
     let value = work.parameters.value("relayhost");
     work.done("relayhost");
-    let place = work.place("relayhost");
     let is_wrapped = work.parameters.is_yes("smtp_tls_wrappermode");
     work.done("smtp_tls_wrappermode");
-    let hop = if value.is_empty() {
-        Hop::Direct
-    } else {
-        hop_of(work.services, &format!("smtp:{value}"), "smtp").within(is_wrapped)
-    };
     let routes = entries(work, "transport_maps");
-    // Postfix asks transport_maps before relayhost.
-    let all_others = routes.iter().find(|entry| entry.key == "*");
-    let all_others =
-        all_others.and_then(|entry| match hop_of(work.services, &entry.value, "smtp").within(is_wrapped) {
-            Hop::Server(hop, asks) => Some((entry, hop, asks)),
-            _ => None,
-        });
-    if all_others.is_some() && !value.is_empty() {
-        work.note("relayhost", "the line * of transport_maps comes before it, and is the way of all others");
+    usual_way(work, &value, &routes, is_wrapped);
+    // Mail from commands goes out by `relay`.
+    if work.has_way {
+        work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
     }
-    work.has_way = all_others.is_some() || !matches!(hop, Hop::Other(_));
-    if let Some((Entry { place, key, value }, way, asks)) = &all_others {
-        work.draft.key(Part::Store, "relay", &json!(way), Some(place));
-        if *asks {
-            work.draft.note(Some(place), format!("{key} {value}"), ITSELF);
+    for entry in routes {
+        route(work, &entry, is_wrapped, !value.is_empty());
+    }
+    senders(work, is_wrapped);
+    if is_strict(&work.parameters.value("smtp_tls_security_level")) {
+        work.note("smtp_tls_security_level", STRICT);
+    }
+    for name in ["smtp_tls_CAfile", "smtp_tls_CApath"] {
+        let at = work.parameters.value(name);
+        if !AUTHORITIES.iter().any(|usual| at.trim_end_matches('/') == *usual) {
+            let why = "a next hop with a login has a certificate of [tls] authorities, one file: put these into it";
+            work.note(name, why);
         }
     }
+    transports(work);
+    logins::logins(work);
+}
+
+/// The way of domains without one of their own: the line `*` of `transport_maps`, which Postfix asks first, or `relayhost`.
+fn usual_way(work: &mut Translation<'_>, relayhost: &str, routes: &[Entry], is_wrapped: bool) {
+    let hop = match relayhost {
+        "" => Hop::Direct,
+        _ => hop_of(work.services, &format!("smtp:{relayhost}"), "smtp").within(is_wrapped),
+    };
+    let others = routes.iter().find(|entry| entry.key == "*");
+    let others = others.map(|entry| (entry, hop_of(work.services, &entry.value, "smtp").within(is_wrapped)));
+    if let Some((Entry { place, key, value }, Hop::Server(way, asks))) = others {
+        work.has_way = true;
+        if !relayhost.is_empty() {
+            work.note("relayhost", "the line * of transport_maps comes before it, and is the way of all others");
+        }
+        work.draft.key(Part::Store, "relay", &json!(way), Some(place));
+        if !work.parameters.list("mydestination").is_empty() {
+            let why = "it is the way of mail for accounts of this host too there, and here they have it";
+            work.draft.note(Some(place), format!("{key} {value}"), why);
+        }
+        let has_transport = work.parameters.value("relay_transport").contains(':');
+        for Entry { place, key, value } in routes.iter().filter(|entry| is_null(entry) && !has_transport) {
+            let why = "this domain goes the way that it would have without the table there, and that of * here";
+            work.draft.note(Some(place), format!("{key} {value}"), why);
+        }
+        if asks {
+            work.draft.note(Some(place), format!("{key} {value}"), ITSELF);
+        }
+        return;
+    }
+    work.has_way = !matches!(hop, Hop::Other(_));
     match hop {
-        _ if all_others.is_some() => {}
         Hop::Server(hop, asks) => {
+            let place = work.place("relayhost");
             work.draft.key(Part::Store, "relay", &json!(hop), place.as_ref());
-            if value.contains(',') {
+            if relayhost.contains(',') {
                 work.note("relayhost", FIRST);
             }
             if asks {
@@ -158,44 +195,27 @@ pub fn relay(work: &mut Translation<'_>) {
         Hop::Usual | Hop::Direct => work.draft.key(Part::Store, "relay", &json!("mx"), None),
         Hop::Other(why) => work.note("relayhost", why),
     }
-    // Mail from commands goes out by `relay`.
-    if work.has_way {
-        work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
-    }
-    for Entry { place, key, value: next } in routes {
-        let setting = format!("{key} {next}");
-        match hop_of(work.services, &next, "smtp").within(is_wrapped) {
-            _ if key.contains('@') => work.draft.note(Some(&place), setting, "next hops are those of domains"),
-            Hop::Server(..) if key == "*" => {}
-            Hop::Server(hop, asks) => {
-                for (_, why) in [(asks, ITSELF), (next.contains(','), FIRST)].iter().filter(|(is_so, _)| *is_so) {
-                    work.draft.note(Some(&place), setting.clone(), *why);
-                }
-                work.draft.key(Part::Routes, &json!(key.to_ascii_lowercase()).to_string(), &json!(hop), Some(&place));
+}
+
+/// A line of `transport_maps`.
+fn route(work: &mut Translation<'_>, Entry { place, key, value }: &Entry, is_wrapped: bool, has_relayhost: bool) {
+    let setting = format!("{key} {value}");
+    match hop_of(work.services, value, "smtp").within(is_wrapped) {
+        _ if key.contains('@') => work.draft.note(Some(place), setting, "next hops are those of domains"),
+        Hop::Server(..) if key == "*" => {}
+        Hop::Server(hop, asks) => {
+            for (_, why) in [(asks, ITSELF), (value.contains(','), FIRST)].iter().filter(|(is_so, _)| *is_so) {
+                work.draft.note(Some(place), setting.clone(), *why);
             }
-            Hop::Direct if !value.is_empty() => {
-                let why = "mail to this domain goes to its MX there, and here as relay in [store] says";
-                work.draft.note(Some(&place), setting, why);
-            }
-            Hop::Usual | Hop::Direct => {}
-            Hop::Other(why) => work.draft.note(Some(&place), setting, why),
+            work.draft.key(Part::Routes, &json!(key.to_ascii_lowercase()).to_string(), &json!(hop), Some(place));
         }
-    }
-    senders(work, is_wrapped);
-    if is_strict(&work.parameters.value("smtp_tls_security_level")) {
-        work.note("smtp_tls_security_level", STRICT);
-    }
-    for name in ["smtp_tls_CAfile", "smtp_tls_CApath"] {
-        let at = work.parameters.value(name);
-        if !AUTHORITIES.iter().any(|usual| at.trim_end_matches('/') == *usual) {
-            work.note(
-                name,
-                "a next hop with a login has a certificate of [tls] authorities, one file: put these into it",
-            );
+        Hop::Direct if has_relayhost => {
+            let why = "mail to this domain goes to its MX there, and here as relay in [store] says";
+            work.draft.note(Some(place), setting, why);
         }
+        Hop::Usual | Hop::Direct => {}
+        Hop::Other(why) => work.draft.note(Some(place), setting, why),
     }
-    transports(work);
-    logins::logins(work);
 }
 
 /// Whether a level of TLS refuses to send without.
