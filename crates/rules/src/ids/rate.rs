@@ -155,11 +155,14 @@ pub(super) struct Event {
 impl Rates {
     /// Counts a match, and says whether it alerts. When the table is full and nothing in it is old, it alerts.
     pub fn allow(&mut self, thresholds: &[Threshold], event: Event, entries_max: usize) -> bool {
+        // What is suppressed is not counted either.
+        if thresholds.iter().any(|threshold| threshold.rate == Rate::Suppress && suppresses(threshold, event)) {
+            return false;
+        }
         let mut allowed = true;
         for (number, threshold) in thresholds.iter().enumerate() {
             allowed &= match threshold.rate {
-                Rate::Suppress => !suppresses(threshold, event),
-                Rate::Change { .. } => true,
+                Rate::Suppress | Rate::Change { .. } => true,
                 _ => self.is_due(number, threshold, event, entries_max),
             };
         }
@@ -330,6 +333,13 @@ mod tests {
         };
         assert!(
             suppresses(&either, event(1, 2)) && suppresses(&either, event(2, 1)) && !suppresses(&either, event(2, 3))
+        );
+        // What is suppressed takes the place of no other.
+        let limit = read(b"type limit, track by_src, count 1, seconds 60", false).expect("a limit");
+        let (both, mut rates) = ([limit, either], Rates::default());
+        assert_eq!(
+            [event(1, 2), event(2, 1), event(2, 3)].map(|event| rates.allow(&both, event, 9)),
+            [false, false, true]
         );
         assert!(
             line("threshold gen_id 1, sig_id 7, type limit, track by_src, count 1, seconds 9", &variables, 9).is_ok()

@@ -317,7 +317,7 @@ fn data_files(folder: &Path, data: &mut Vec<(Box<str>, Vec<u8>)>) {
         let path = entry.path();
         let is_data = matches!(
             path.extension().and_then(|end| end.to_str()),
-            Some("lst" | "csv" | "list" | "txt" | "md5" | "sha1" | "sha256")
+            None | Some("lst" | "csv" | "dat" | "list" | "rep" | "txt" | "md5" | "sha1" | "sha256")
         );
         let is_data = is_data || path.file_name().is_some_and(|name| name == SUFFIXES_NAME);
         if is_data && let (Some(name), Ok(bytes)) = (entry.file_name().to_str(), read(&path, DATA_BYTES_MAX)) {

@@ -1,4 +1,4 @@
-//! Segments and datagrams in captured packets: Ethernet with VLANs, VN-Tags, MPLS and PPPoE, raw IP, Linux cooked and loopback links;
+//! Segments and datagrams in captured packets: Ethernet with VLANs, VN-Tags, MPLS and PPPoE, raw IP, Linux cooked, loopback, PPP and Cisco HDLC links;
 //! IPv4 and IPv6, also in tunnels of IP, GRE, VXLAN and Geneve.
 //!
 //! Other tunnels and bad checksums are not looked into. Fragments are told as they are.
@@ -44,6 +44,9 @@ const TUNNELS_MAX: u8 = 4;
 const AUTHENTICATION: u8 = 51;
 /// Tags of Ethernet in front of each other.
 const TAGS_MAX: usize = 8;
+/// Links of PPP, with and without the heads of HDLC.
+const PPP: u32 = 9;
+const PPP_HDLC: u32 = 50;
 /// The port of VXLAN (RFC 7348) and that of Geneve (RFC 8926).
 const VXLAN_PORT: u16 = 4789;
 const GENEVE_PORT: u16 = 6081;
@@ -56,31 +59,40 @@ pub(super) const ACK: u8 = 16;
 /// Reads a packet; none where it carries nothing that is followed.
 pub(super) fn read(link: Link, bytes: &[u8]) -> Option<Read<'_>> {
     match link.0 {
-        1 => ethernet(bytes, 0),
-        0 | 108 => internet(bytes.get(4..)?, 0),
-        12 | 101 | 228 | 229 => internet(bytes, 0),
-        113 => internet(bytes.get(16..)?, 0),
-        276 => internet(bytes.get(20..)?, 0),
-        _ => None,
+        PPP | PPP_HDLC => point_to_point(bytes, 0),
+        _ => {
+            let (kind, inner) = linked(link, bytes)??;
+            typed(kind, inner, 0)
+        }
     }
+}
+
+/// The EtherType of a packet, and what follows its head; none for links that are not known, and for packets that are too short.
+fn linked(link: Link, bytes: &[u8]) -> Option<Option<(u16, &[u8])>> {
+    const IP: u16 = 0x0800;
+    let typed = |at, behind| half(bytes, at).zip(bytes.get(behind..));
+    Some(match link.0 {
+        1 => typed(12, 14),
+        0 | 108 => Some(IP).zip(bytes.get(4..)),
+        12 | 101 | 228 | 229 => Some((IP, bytes)),
+        104 => typed(2, 4),
+        113 => typed(14, 16),
+        276 => typed(0, 20),
+        _ => return None,
+    })
 }
 
 /// The kind of a packet by its outer heads.
 pub(super) fn kind(link: Link, bytes: &[u8]) -> Kind {
-    let inner = match link.0 {
-        1 => {
-            let Some((kind, inner)) = half(bytes, 12).zip(bytes.get(14..)) else { return Kind::Broken };
-            match untagged(kind, inner) {
-                Some((0x0800 | 0x86dd, inner)) => inner,
-                Some((kind, _)) => return Kind::Ethernet(kind),
-                None => return Kind::Broken,
-            }
-        }
-        0 | 108 => bytes.get(4..).unwrap_or_default(),
-        12 | 101 | 228 | 229 => bytes,
-        113 => bytes.get(16..).unwrap_or_default(),
-        276 => bytes.get(20..).unwrap_or_default(),
-        number => return Kind::Link(number),
+    let inner = match linked(link, bytes) {
+        _ if matches!(link.0, PPP | PPP_HDLC) => return Kind::Broken,
+        None => return Kind::Link(link.0),
+        Some(None) => return Kind::Broken,
+        Some(Some((kind, inner))) => match untagged(kind, inner) {
+            Some((0x0800 | 0x86dd, inner)) => inner,
+            Some((kind, _)) => return Kind::Ethernet(kind),
+            None => return Kind::Broken,
+        },
     };
     let protocol = match inner.first().map(|first| first >> 4) {
         Some(4) => inner.get(9),
@@ -331,6 +343,16 @@ mod tests {
         let labels = [0, 1, 0x40, 64, 0, 1, 0x41, 64];
         for inner in [plain.clone(), frame.clone(), [&[0; 4][..], &frame].concat()] {
             assert_eq!(ethernet(&framed(&[0x88, 0x47], &[&labels[..], &inner].concat()), 0), wanted);
+        }
+        for (link, head) in [
+            (113, [&[0; 14][..], &[8, 0]].concat()),
+            (113, [&[0; 14][..], &tag, &[8, 0]].concat()),
+            (276, [&[0x88, 0xa8][..], &[0; 18], &[0, 7], &tag, &[8, 0]].concat()),
+            (104, vec![15, 0, 8, 0]),
+            (9, vec![0xff, 3, 0, 0x21]),
+            (50, vec![0x21]),
+        ] {
+            assert_eq!(read(Link(link), &[&head[..], &plain].concat()), wanted, "{link} {head:?}");
         }
         assert_eq!(ethernet(&framed(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 99, 0, 0x21], &plain), 0), wanted);
         for inner in [
