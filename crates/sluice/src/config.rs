@@ -43,8 +43,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{
-    Attachment, AuthenticationSettings, ClamdSettings, Fault, Keys, Listener, NoticeSettings, QuarantineSettings,
-    RecipientTable, SpamSettings, Tls, TrustSettings, size,
+    Address, Attachment, AuthenticationSettings, ClamdSettings, Fault, Keys, Listener, NoticeSettings,
+    QuarantineSettings, RecipientTable, SpamSettings, Tls, TrustSettings, size,
 };
 use elsewhere::is_secret;
 use serde::Deserialize;
@@ -496,7 +496,7 @@ impl Config {
 
     fn of(source: &Source) -> Result<Config, Error> {
         let config = Config::deserialize_from(source).map_err(|fault| source.error(&fault))?;
-        config.check().map_err(|reason| Error(format!("{}: {reason}", source.name())))?;
+        config.check().map_err(|reason| Error(format!("{}: {reason}", source.place_of(&reason))))?;
         Ok(config)
     }
 
@@ -548,6 +548,7 @@ impl Config {
     /// # Errors
     /// When it does not; the message names the listener or the table.
     pub fn check(&self) -> Result<(), String> {
+        self.check_hostname()?;
         self.ids.iter().try_for_each(ids::IdsSettings::check)?;
         for (index, listener) in self.listeners.iter().enumerate() {
             let place = format!("listener {} ({})", index + 1, listener.place.address);
@@ -597,6 +598,7 @@ impl Config {
         self.check_store()?;
         self.check_cluster()?;
         self.check_web()?;
+        self.check_metrics()?;
         self.update.wanted()?;
         self.update.rule_sources()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
@@ -610,6 +612,41 @@ impl Config {
             return Err("limits: a limit of 0 would refuse everything".into());
         }
         Ok(())
+    }
+}
+
+impl Config {
+    /// That greetings and `EHLO` can have the name (RFC 5321, section 4.1.1.1).
+    fn check_hostname(&self) -> Result<(), String> {
+        let name = self.hostname.as_str();
+        if !name.is_ascii() {
+            let ascii = text::host::mapped(name).unwrap_or_default();
+            return Err(format!("hostname: {name:?} is written in ASCII: {ascii:?}"));
+        }
+        // A credential that is not here stays as it is written.
+        if name.starts_with("file:") && !self.absent.is_empty() {
+            return Ok(());
+        }
+        let is_literal = name.starts_with('[') && name.ends_with(']');
+        let is_label = |label: &str| {
+            !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        };
+        match is_literal || name.split('.').all(is_label) {
+            true => Ok(()),
+            false => Err(format!("hostname: {name:?} is no name of a host")),
+        }
+    }
+
+    /// That nobody else listens where the numbers are.
+    fn check_metrics(&self) -> Result<(), String> {
+        let Some(address) = self.metrics.address.map(Address::Tcp) else { return Ok(()) };
+        let listeners = self.listeners.iter().map(|listener| &listener.place.address);
+        let doors = self.store.iter().flat_map(|store| store.doors().map(|(_, address)| address));
+        let mut others = listeners.chain(&self.clamd.addresses).chain(doors);
+        match others.any(|other| other.is_taken_by(&address)) {
+            true => Err(format!("metrics: address {address} is used twice")),
+            false => Ok(()),
+        }
     }
 }
 

@@ -19,8 +19,13 @@ use tokio_rustls::rustls;
 use x509_parser::parse_x509_certificate;
 
 use crate::net::acme::store;
-use crate::net::pem::{certificates, unreadable};
+use crate::net::pem::{certificates, text, unreadable};
 use crate::settings::{Certificate, Tls};
+
+/// A word in a private key that has a password.
+const ENCRYPTED: &[u8] = b"ENCRYPTED";
+
+const UNKNOWN_KEY: &str = "keys are of RSA from 2048 bits, P-256, P-384, P-521 or Ed25519, and this one is not";
 
 /// Our certificates; the first serves whoever asks for none of the others.
 #[derive(Debug, Default)]
@@ -65,6 +70,12 @@ impl Identities {
         &self.0
     }
 
+    /// What is to be said of those that do not hold now.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let now = OffsetDateTime::now_utc().unix_timestamp();
+        self.0.iter().filter_map(move |identity| identity.warning(now))
+    }
+
     /// When each of them expires, in Prometheus' text format.
     pub fn text(&self) -> String {
         if self.0.is_empty() {
@@ -104,6 +115,18 @@ impl Identity {
         certificate.map(|der| der.clone().into_owned())
     }
 
+    /// That its certificate does not hold at this time, in seconds since 1970.
+    fn warning(&self, now: i64) -> Option<String> {
+        let (start, end) = validity(&self.certificate()?)?;
+        let day =
+            |at| OffsetDateTime::from_unix_timestamp(at).map_or_else(|_| String::new(), |at| at.date().to_string());
+        match () {
+            () if now > end => Some(format!("the certificate {} has expired: {}", self.label, day(end))),
+            () if now < start => Some(format!("the certificate {} holds from {} on", self.label, day(start))),
+            () => None,
+        }
+    }
+
     /// Whether what is shown is for all the names.
     pub fn is_complete(&self) -> bool {
         is_for(&self.shown().key, &self.names)
@@ -130,18 +153,29 @@ impl fmt::Display for Identity {
 
 fn from_files(chain: &Path, key: &Path) -> Result<Shown, String> {
     let certificates = certificates(chain)?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
+    let text = text(key)?;
+    if text.windows(ENCRYPTED.len()).any(|window| window == ENCRYPTED) {
+        return Err(unreadable(key, &"the private key is encrypted: openssl pkey -in KEY -out FILE writes it without"));
+    }
+    let secret = PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
         pem::Error::NoItemsFound => unreadable(key, &"no private key in it"),
         error => unreadable(key, &error),
     })?;
-    let identity = CertifiedKey::from_der(certificates, secret, &aws_lc_rs::default_provider());
-    let identity = identity.map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => {
-            format!("{} is not the key of the certificate in {}", key.display(), chain.display())
+    let identity_of =
+        |chain| CertifiedKey::from_der(chain, secret.clone_key(), &aws_lc_rs::default_provider()).map(Arc::new);
+    match identity_of(certificates.clone()) {
+        Ok(identity) => Ok(Shown { key: identity, is_placeholder: false }),
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            let at = certificates.iter().position(|one| identity_of(vec![one.clone()]).is_ok());
+            let (key, chain) = (key.display(), chain.display());
+            Err(match at {
+                Some(at) => format!("{key} is the key of certificate {} in {chain}: it has to be the first", at + 1),
+                None => format!("{key} is not the key of the certificate in {chain}"),
+            })
         }
-        error => unreadable(key, &error),
-    })?;
-    Ok(Shown { key: Arc::new(identity), is_placeholder: false })
+        Err(rustls::Error::General(_)) => Err(unreadable(key, &UNKNOWN_KEY)),
+        Err(error) => Err(unreadable(key, &error)),
+    }
 }
 
 fn kept_or_placeholder(folder: &Path, names: &[String]) -> Result<Shown, String> {
@@ -188,4 +222,47 @@ pub fn validity(certificate: &CertificateDer<'_>) -> Option<(i64, i64)> {
     let (_, parsed) = parse_x509_certificate(certificate).ok()?;
     let validity = parsed.validity();
     Some((validity.not_before.timestamp(), validity.not_after.timestamp()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_key_is_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let made = |name: &str| {
+            let key = KeyPair::generate().expect("a key");
+            let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+            params.not_after = OffsetDateTime::from_unix_timestamp(1_700_000_000).expect("a time");
+            (params.self_signed(&key).expect("a certificate").pem(), key.serialize_pem())
+        };
+        let ((own, key), (above, _)) = (made("mx.test"), made("authority.test"));
+        let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+        for (chain, key, wanted) in [
+            (format!("{own}{above}"), key.as_str(), None),
+            (format!("\u{feff}{own}{above}"), &key, None),
+            (format!("{above}{own}"), &key, Some("is the key of certificate 2 in")),
+            (above.clone(), &key, Some("is not the key of the certificate in")),
+            (own.clone(), locked, Some("the private key is encrypted")),
+            (own.clone(), "", Some("no private key in it")),
+        ] {
+            std::fs::write(at("chain"), chain).expect("written");
+            std::fs::write(at("key"), key).expect("written");
+            match (from_files(&at("chain"), &at("key")), wanted) {
+                (Ok(shown), None) => {
+                    let identity = Identity { names: Vec::new(), label: "a".into(), shown: RwLock::new(shown) };
+                    assert_eq!(identity.warning(1_600_000_000), None);
+                    assert!(
+                        identity.warning(1_800_000_000).is_some_and(|said| said.ends_with("has expired: 2023-11-14"))
+                    );
+                }
+                (Err(said), Some(wanted)) => assert!(said.contains(wanted), "{said}"),
+                (found, wanted) => panic!("{found:?}, {wanted:?}"),
+            }
+        }
+    }
 }

@@ -10,9 +10,21 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, Subjec
 /// # Errors
 /// When there is none; the message names the file.
 pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(file).and_then(|all| all.collect::<Result<Vec<_>, _>>());
-    let all = read.map_err(|error| unreadable(file, &error))?;
+    let all = CertificateDer::pem_slice_iter(&text(file)?).collect::<Result<Vec<_>, _>>();
+    let all = all.map_err(|error| unreadable(file, &error))?;
     if all.is_empty() { Err(format!("{}: no certificate in it", file.display())) } else { Ok(all) }
+}
+
+/// A file with PEM. A byte order mark in front would hide its first item.
+///
+/// # Errors
+/// When it cannot be read; the message names the file.
+pub fn text(file: &Path) -> Result<Vec<u8>, String> {
+    let mut text = std::fs::read(file).map_err(|error| unreadable(file, &error))?;
+    if text.starts_with(b"\xef\xbb\xbf") {
+        text.drain(..3);
+    }
+    Ok(text)
 }
 
 /// The private key in a file (`BEGIN PRIVATE KEY`), in DER.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use edge::message::notice::Notices;
 use edge::net::identity::Identities;
 use edge::net::opener::Opener;
 use edge::recipients::directory::Directory;
@@ -26,8 +27,9 @@ use crate::database;
 use crate::lookups::Lookups;
 use crate::output::Failure;
 use crate::process::confine::{Confined, Reach};
-use crate::process::privileges;
+use crate::process::privileges::{self, Account};
 use crate::resolver::signed::Signed;
+use crate::serve::web::WebLists;
 use crate::store::relay;
 
 /// Reads the configuration and the signatures, and says what stands there.
@@ -76,7 +78,8 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
 
 /// An error of a file that the configuration names, with the place where it is named.
 fn located(config: &Path, error: String) -> String {
-    let entries = Source::read(config).and_then(|source| source.entries()).unwrap_or_default();
+    let Ok(source) = Source::read(config) else { return error };
+    let entries = source.entries().unwrap_or_default();
     let folder = config.parent().unwrap_or(Path::new("."));
     let is_of = |text: &str| {
         let rest = error.strip_prefix(&*folder.join(text).to_string_lossy()).or_else(|| error.strip_prefix(text));
@@ -87,7 +90,11 @@ fn located(config: &Path, error: String) -> String {
         Value::Array(texts) => texts.iter().filter_map(Value::as_str).any(is_of),
         _ => false,
     });
-    named.map_or(error.clone(), |entry| format!("{}: {error}", entry.place))
+    match named.map_or_else(|| source.place_of(&error), |entry| entry.place.clone()) {
+        // It says itself where it is.
+        place if place == source.name() => error,
+        place => format!("{place}: {error}"),
+    }
 }
 
 /// Loads the parts of the configuration, and returns lines that describe them.
@@ -107,8 +114,15 @@ fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
         said.push(format!("{} on {} to {}", listener.protocol().name(), listener.place.address, listener.hop.forward));
     }
     said.extend(config.clamd.addresses.iter().map(|address| format!("clamd on {address}")));
+    // It may be made when the package is installed.
+    if let Some(Err(error)) = config.user.as_ref().map(|user| Account::named(user, config.group.as_deref())) {
+        eprintln!("sluice: warning: user: {error}, and serve would not start");
+    }
+    Notices::load(&config.notices, &config.hostname, None)?;
+    WebLists::load(config)?;
     store(config, &mut said)?;
     said.extend(identities.all().iter().map(|identity| identity.to_string()));
+    identities.warnings().for_each(|warning| eprintln!("sluice: warning: {warning}"));
     let lists = recipients.lists();
     said.extend(lists.map(|list| format!("{} recipients in {} {}", list.len(), list.kind.name(), list.path.display())));
     let files = database::files(&config.database.paths)?;

@@ -11,6 +11,9 @@ use super::keys::{self, Key};
 use super::source::{Source, are_tables, json};
 use super::{Config, Error, is_secret};
 
+/// Words of a fault that may name a key.
+const WORDS_MAX: usize = 100;
+
 /// A key that is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -34,6 +37,35 @@ impl Source {
         let mut entries = Vec::new();
         self.add_table(whole.get_ref(), "", &mut entries);
         Ok(entries)
+    }
+
+    /// The place that a fault is about which names tables and keys in front, as `store: queue: size is ...` does; else the file.
+    pub fn place_of(&self, reason: &str) -> String {
+        let entries = self.entries().unwrap_or_default();
+        let within = |table: &str| {
+            let below = |key: &str| key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
+            entries.iter().find(|entry| below(&entry.key))
+        };
+        let (mut table, mut rest) = (String::new(), reason);
+        while let Some((name, behind)) = rest.split_once(": ") {
+            let listener = name.strip_prefix("listener ").and_then(|name| name.split(' ').next());
+            let below = match listener {
+                Some(number) if number.parse::<usize>().is_ok() => Some(format!("listener[{number}]")),
+                Some(address) => entries.iter().find_map(|entry| {
+                    let table = entry.key.strip_suffix(".address")?;
+                    (table.starts_with("listener[") && entry.value == address).then(|| table.to_owned())
+                }),
+                None if table.is_empty() => Some(name.to_owned()),
+                None => Some(format!("{table}.{name}")),
+            };
+            let Some(below) = below.filter(|below| within(below).is_some()) else { break };
+            (table, rest) = (below, behind);
+        }
+        let dot = if table.is_empty() { "" } else { "." };
+        let words = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        let keys: Vec<String> = words.take(WORDS_MAX).map(|word| format!("{table}{dot}{word}")).collect();
+        let named = keys.iter().find_map(|key| entries.iter().find(|entry| entry.key == *key));
+        named.or_else(|| within(&table)).map_or_else(|| self.name().to_owned(), |entry| entry.place.clone())
     }
 
     fn add_table(&self, table: &DeTable<'_>, above: &str, entries: &mut Vec<Entry>) {
@@ -171,6 +203,23 @@ fn hidden(value: &Spanned<DeValue<'_>>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_has_the_place_of_what_it_names() {
+        let text = "hostname = 'a'\n[store]\nfolder = 'x'\nsize = '1M'\n[store.queue]\nport = 0\n[[listener]]\naddress = '127.0.0.1:25'\n\
+                    [[listener]]\naddress = '127.0.0.1:26'\nforward = 'x:'\n";
+        let source = Source::single("a.toml", text);
+        for (reason, place) in [
+            ("store: size is less than 64 MiB", "a.toml:4"),
+            ("store: queue: a limit or a port of 0", "a.toml:6"),
+            ("listener 2 (127.0.0.1:26): the address is used twice", "a.toml:10"),
+            ("listener 127.0.0.1:26: forward: needs a table [store]", "a.toml:11"),
+            ("hostname: \"a b\" is no host", "a.toml:1"),
+            ("nothing that it knows", "a.toml"),
+        ] {
+            assert_eq!(source.place_of(reason), place, "{reason}");
+        }
+    }
 
     #[test]
     fn keys_are_shown_with_their_places_and_secrets_are_not() {

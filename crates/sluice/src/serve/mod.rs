@@ -22,7 +22,7 @@ mod sweep;
 mod systemd;
 mod thrift;
 pub mod watcher;
-mod web;
+pub mod web;
 
 use std::future::Future;
 use std::io;

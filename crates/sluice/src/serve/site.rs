@@ -110,6 +110,7 @@ impl Site {
         let pool = before.map_or_else(|| Pool::new(config.resources.head_pool_bytes), |old| old.means.pool.clone());
         let metrics_socket = metrics_socket(config.metrics.address, before)?;
         let identities = Arc::new(Identities::load(&config.tls)?);
+        identities.warnings().for_each(|warning| tracing::warn!("{warning}"));
         let has_tls = !config.tls.certificates.is_empty();
         let tls = has_tls.then(|| tls::server(identities.clone(), config.tls.minimum)).transpose()?;
         let opener = config.opens_tls().then(|| Opener::new(&config.tls)).transpose()?;

@@ -58,8 +58,8 @@ impl WebLists {
         let Some((settings, path)) = config.web.as_ref().and_then(|web| Some((web, web.config.as_ref()?))) else {
             return Ok(None);
         };
-        let main = main_file(path).map_err(|error| format!("web.config: {error}"))?;
-        fs::File::open(&main).map_err(|error| format!("web.config: {}: {error}", main.display()))?;
+        let main = main_file(path).map_err(|error| format!("web: config: {error}"))?;
+        fs::File::open(&main).map_err(|error| format!("web: config: {}: {error}", main.display()))?;
         let path = main.to_string_lossy();
         let mut read = reader(&main, Limits::default());
         let filter = Filter::load(&path, settings.dialect, Limits::default(), &mut read);
