@@ -2,8 +2,8 @@
 //!
 //! Images of Windows made to be piped, old squashfs, EROFS, UBI, UBIFS, romfs, ext2 to ext4, btrfs, XFS, JFS, ReiserFS, F2FS,
 //! bcachefs and APFS; volumes of LVM; disks of QEMU's
-//! first version and QED, of Parallels, and of VMware in several files; archives of Electron; lrzip, zpaq, bzip3; packs and
-//! bundles of git. A file is recognised by its beginning, which does not depend on its content. A
+//! first version and QED, of Parallels, and of VMware in several files; archives of Electron, ACE, ZOO, StuffIt, DAA; stores of Outlook
+//! and Outlook Express; backups of Android; lrzip, zpaq, bzip3, S2; packs and bundles of git. A file is recognised by its beginning, which does not depend on its content. A
 //! format that gets a reader loses its line here.
 //!
 //! Bounds: [`HEAD_BYTES`]. Left out: such files after or within others.
@@ -34,6 +34,14 @@ const CERTAIN: &[(usize, &[u8])] = &[
     (0, b"UBI!"),
     (0, b"\x31\x18\x10\x06"),
     (0, b"-rom1fs-"),
+    (7, b"**ACE**"),
+    (20, b"\xdc\xa7\xc4\xfd"),
+    (0, b"StuffIt (c)1997-"),
+    (0, b"StuffIt!"),
+    (0, b"DAA\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+    (0, b"\xcf\xad\x12\xfe"),
+    (0, b"\xff\x06\x00\x00S2sTwO"),
+    (0, b"ANDROID BACKUP\n"),
     (0, b"QED\0"),
     (0, b"WithoutFreeSpace"),
     (0, b"WithouFreSpacExt"),
@@ -67,7 +75,13 @@ pub(crate) fn is_volume(read: impl Fn(u64, usize) -> Vec<u8>) -> bool {
 }
 
 fn is_unopened(head: &[u8]) -> bool {
-    has_magic(head, CERTAIN) || is_squashfs(head) || is_ext(head) || is_asar(head)
+    has_magic(head, CERTAIN) || is_squashfs(head) || is_ext(head) || is_asar(head) || has_two(head)
+}
+
+/// Stores of Outlook, old archives of StuffIt: marks of two parts.
+fn has_two(head: &[u8]) -> bool {
+    let has = |at: usize, mark: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(mark));
+    has(0, b"!BDN") && has(8, b"SM") || has(0, b"SIT!") && has(10, b"rLau")
 }
 
 /// The superblock of ext2 to ext4: its magic has two bytes only, so its other fields have to make sense.
@@ -118,6 +132,8 @@ mod tests {
             ext[1024 + place..][..4].copy_from_slice(&value.to_le_bytes());
         }
         assert!(is_told(&ext));
+        assert!(is_told(b"!BDN\x11\x22\x33\x44SM\x17\0") && !is_told(b"!BDN\x11\x22\x33\x44SN\x17\0"));
+        assert!(is_told(b"SIT!\0\x01\0\0\x01\0rLau") && !is_told(b"SIT!\0\x01\0\0\x01\0rlau"));
         assert!(is_told(
             b"\x04\0\0\0\x2c\0\0\0\x28\0\0\0\x22\0\0\0{\"files\":{\"a.txt\":{\"size\":5,\"offset\":\"0\"}}}hello"
         ));

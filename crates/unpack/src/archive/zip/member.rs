@@ -409,7 +409,7 @@ impl Member {
         });
         let known = self.descriptor.is_some() || !self.header.has_descriptor();
         if !self.broken {
-            if known && self.understood && promised.crc != self.crc {
+            if known && self.understood && self.has_crc && promised.crc != self.crc {
                 place.note(Class::Malformed, "Heuristics.Malformed.Zip.Crc");
             }
             if known && self.understood && promised.uncompressed != self.wrote
@@ -421,7 +421,8 @@ impl Member {
         self.is_true = !self.broken
             && known
             && self.understood
-            && (promised.crc, promised.compressed, promised.uncompressed) == (self.crc, self.taken, self.wrote);
+            && (!self.has_crc || promised.crc == self.crc)
+            && (promised.compressed, promised.uncompressed) == (self.taken, self.wrote);
         self.remember(promised, known);
         self.state = State::Closed;
         Turn::Again
