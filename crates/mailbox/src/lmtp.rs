@@ -253,7 +253,7 @@ impl<S: Stream> Session<'_, S> {
                 None => self.server.reply(&FAILED),
             },
             ServerEvent::Mail(from) => {
-                let reply = self.begin_mail(from);
+                let reply = self.begin_mail(from).await;
                 self.server.reply(&reply);
             }
             ServerEvent::Recipient(recipient) => {
@@ -287,11 +287,11 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    fn begin_mail(&mut self, mail: MailFrom) -> Reply {
+    async fn begin_mail(&mut self, mail: MailFrom) -> Reply {
         let MailFrom { path, size, ret, envid, smtputf8, require_tls, hold, .. } = mail;
         let from = path.as_str().to_owned();
         let reply = match &self.account {
-            Some(account) => self.sender(account, &from),
+            Some(account) => self.sender(account, &from).await,
             None if hold.is_some() => submission::LOG_IN,
             None => Reply::new(250, (2, 1, 0), "Ok"),
         };

@@ -112,8 +112,8 @@ impl<S: Stream> Session<'_, S> {
     }
 
     /// Whether an account may send as this sender.
-    pub(super) fn sender(&self, account: &Account, from: &str) -> Reply {
-        match from.is_empty() || is_of(account, from, &self.site.hostname) {
+    pub(super) async fn sender(&self, account: &Account, from: &str) -> Reply {
+        match from.is_empty() || is_of(self.site, account, from).await {
             true => Reply::new(250, (2, 1, 0), "Ok"),
             false => NOT_YOURS,
         }
@@ -209,18 +209,42 @@ pub(super) async fn queue(site: &Site, content: Content, entry: Entry, writer: O
     reply
 }
 
-/// Whether an address is one of an account: its name, or another address of it, with any detail behind `+`. A name without a domain is
-/// one at this host.
-pub(crate) fn is_of(account: &Account, address: &str, hostname: &str) -> bool {
+/// Whether an address is one of an account. One that it has by all of its domain (`@example.org`) must lead to nobody else.
+pub(crate) async fn is_of(site: &Site, account: &Account, address: &str) -> bool {
+    match share(account, address, &site.hostname) {
+        Share::Own => true,
+        Share::None => false,
+        Share::CatchAll => {
+            let leads = site.accounts.recipients(address).await;
+            leads.is_ok_and(|all| all.iter().any(|one| one.account.name == account.name))
+        }
+    }
+}
+
+/// How an account has an address.
+#[derive(Debug, PartialEq, Eq)]
+enum Share {
+    Own,
+    /// With all that nobody else has of its domain.
+    CatchAll,
+    None,
+}
+
+/// How an account has an address: as its name, or another address of it, with any detail behind `+`. A name without a domain is one at this host.
+fn share(account: &Account, address: &str, hostname: &str) -> Share {
     let address = address.to_ascii_lowercase();
-    let Some((local, domain)) = address.rsplit_once('@') else { return false };
+    let Some((local, domain)) = address.rsplit_once('@') else { return Share::None };
     let base = local.split_once('+').map_or(local, |(base, _)| base);
     let is_meant = |name: &str| match name.rsplit_once('@') {
-        Some(("", own)) => own == domain,
-        Some((own, own_domain)) => own_domain == domain && (own == local || own == base),
+        Some((own, own_domain)) => own_domain == domain && !own.is_empty() && (own == local || own == base),
         None => domain.eq_ignore_ascii_case(hostname) && (name == local || name == base),
     };
-    is_meant(&account.name) || account.aliases.iter().any(|alias| is_meant(alias))
+    let has_all = |name: &String| name.strip_prefix('@') == Some(domain);
+    match () {
+        () if is_meant(&account.name) || account.aliases.iter().any(|alias| is_meant(alias)) => Share::Own,
+        () if account.aliases.iter().any(has_all) => Share::CatchAll,
+        () => Share::None,
+    }
 }
 
 fn address(account: &Account, hostname: &str) -> String {
@@ -274,13 +298,14 @@ mod tests {
         let account = Account::parse("ann:!:aliases=a.nn@example.org,@ann.test").or_else(|_| Account::new("ann"));
         let mut account = account.unwrap();
         account.aliases = vec!["a.nn@example.org".into(), "@ann.test".into()];
-        for own in ["ann@mx.test", "Ann+x@MX.test", "a.nn@example.org", "a.nn+y@Example.org", "any@ann.test"] {
-            assert!(is_of(&account, own, "mx.test"), "{own}");
+        for own in ["ann@mx.test", "Ann+x@MX.test", "a.nn@example.org", "a.nn+y@Example.org"] {
+            assert_eq!(share(&account, own, "mx.test"), Share::Own, "{own}");
         }
+        assert_eq!(share(&account, "any@ann.test", "mx.test"), Share::CatchAll);
         for other in
             ["ann@example.org", "bob@mx.test", "ann", "ann@mx.test.evil", "x@sub.ann.test", "+ann@mx.test", "@mx.test"]
         {
-            assert!(!is_of(&account, other, "mx.test"), "{other}");
+            assert_eq!(share(&account, other, "mx.test"), Share::None, "{other}");
         }
     }
 }

@@ -201,7 +201,10 @@ async fn sender(site: &Site, mail: &Handover) -> Result<String, Untaken> {
     let account = site.accounts.named(&mail.user, false).await;
     let account = account.map_err(|why| Untaken::Later(format!("its user cannot be looked up: {why}")))?;
     let account = account.or_else(|| Account::new(&mail.user).ok().map(Arc::new));
-    let is_own = account.is_some_and(|account| is_of(&account, &from, &site.hostname));
+    let is_own = match account {
+        Some(account) => is_of(site, &account, &from).await,
+        None => false,
+    };
     Ok(if is_own { from } else { own })
 }
 

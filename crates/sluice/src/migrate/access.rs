@@ -132,12 +132,13 @@ fn is_list(work: &mut Translation<'_>, list: &str) -> bool {
 /// Networks of `mynetworks` beyond this machine.
 pub fn inside(work: &mut Translation<'_>) -> Vec<String> {
     let is_near = |network: &String| network.starts_with("127.") || network.starts_with("::1");
-    mynetworks(work).into_iter().filter(|network| !is_near(network)).collect()
+    let own = work.parameters.with(&[]);
+    mynetworks(work, &own).into_iter().filter(|network| !is_near(network)).collect()
 }
 
 /// All networks of `mynetworks` without those that are excluded (`!192.0.2.1`); addresses of IPv4 within IPv6 are those of IPv4.
-pub fn mynetworks(work: &mut Translation<'_>) -> Vec<String> {
-    let names = work.names("mynetworks");
+pub fn mynetworks(work: &mut Translation<'_>, own: &Parameters) -> Vec<String> {
+    let names = work.listed("mynetworks", own.list("mynetworks"));
     let excluded = names.iter().filter_map(|name| network(name.strip_prefix('!')?)?.parse::<Network>().ok());
     let excluded: Vec<Network> = excluded.collect();
     let all = names.iter().filter_map(|name| network(name));
@@ -185,7 +186,7 @@ pub fn only_clients(work: &mut Translation<'_>, own: &Parameters, has_logins: bo
     let mut words = words[..end].iter();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "permit_mynetworks" => found.extend(mynetworks(work)),
+            "permit_mynetworks" => found.extend(mynetworks(work, own)),
             "check_client_access" => {
                 let table = Table::parse(words.next()?);
                 if let Contents::Entries(entries) = table.read(work.folder) {

@@ -30,6 +30,7 @@ const KNOWN: &[&str] = &[
     "smtpd_use_tls",
     "smtpd_enforce_tls",
     "message_size_limit",
+    "mynetworks",
 ];
 
 /// Parameters by which a proxy in front tells who its clients are.
@@ -188,7 +189,7 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
     let is_proxied = PROXIES.iter().any(|name| own.is_set(name));
     let is_inside =
         !is_submission && !is_proxied && *shape == Shape::Server && work.has_way && access::let_networks_relay(&own);
-    let inside = if is_inside { access::mynetworks(work) } else { Vec::new() };
+    let inside = if is_inside { access::mynetworks(work, &own) } else { Vec::new() };
     let clients = access::only_clients(work, &own, is_submission).unwrap_or_default();
     let forward = if let Shape::Gateway(hop) = shape { hop.as_str() } else { "store:" };
     let tls = if has_tls { tls_of(&own, port, is_submission) } else { "off" };

@@ -483,3 +483,30 @@ fn each_address_that_postfix_takes_has_an_account() {
     assert!(is_noted(&notes, "both@box.example jim@box.example", "redirect :copy"), "{notes:#?}");
     assert!(is_noted(&notes, "203.0.113.9 450", "for good") && !is_noted(&notes, "joe ", "elsewhere"), "{notes:#?}");
 }
+
+#[test]
+fn clients_of_a_door_are_those_that_restrictions_let_in() {
+    let main = "myhostname = mx.example.org\nmydestination = example.org\nmynetworks = 127.0.0.0/8, !10.22.0.3, 10.22.0.0/30\n\
+        relay_domains = relay.example\nrelay_transport = smtp:[10.0.0.8]\ntransport_maps = inline:{{relay.example=:} {*=smtp:[10.0.0.7]}}\n\
+        smtpd_client_restrictions = permit_mynetworks, check_client_access cidr:FOLDER/clients, reject\n";
+    let master = format!(
+        "{MASTER}10.0.0.1:2525 inet n - - - - smtpd\n  -o mynetworks=10.0.0.0/24\n\
+         \u{20} -o smtpd_client_restrictions=permit_mynetworks,reject\n  -o smtpd_relay_restrictions=permit_mynetworks,reject\n"
+    );
+    let clients = "203.0.113.1 OK\n203.0.113.2 DUNNO\n203.0.113.3 REJECT\n";
+    let (text, notes) = migrated(&[("main.cf", main), ("master.cf", &master), ("clients", clients)]);
+    let parts = "\"127.0.0.0/8\", \"10.22.0.0/31\", \"10.22.0.2/32\"";
+    has(
+        &text,
+        &[
+            &format!("clients = [{parts}, \"203.0.113.1\"]"),
+            &format!("relay_clients = [{parts}]"),
+            "clients = [\"10.0.0.0/24\"]",
+            "relay_clients = [\"10.0.0.0/24\"]",
+            "relay = \"smtp://10.0.0.7:25\"",
+            "\"relay.example\" = \"smtp://10.0.0.8:25\"",
+        ],
+    );
+    assert!(!text.contains("\".relay.example\" ="), "the line * comes before relay_transport: {text}");
+    assert!(is_noted(&notes, "* smtp:[10.0.0.7]", "accounts of this host"), "{notes:#?}");
+}

@@ -93,12 +93,19 @@ impl Translation<'_> {
 
     /// Words of a list of names, in which a path stands for the lines of its file and a table for its keys.
     pub fn names(&mut self, name: &str) -> Vec<String> {
+        let words = self.parameters.list(name);
+        self.listed(name, words)
+    }
+
+    /// The names that words of a parameter stand for. What is excluded from networks is among them, with its `!`.
+    pub fn listed(&mut self, name: &str, words: Vec<String>) -> Vec<String> {
         self.done(name);
         let mut found = Vec::new();
-        for word in self.parameters.list(name) {
+        for word in words {
             let table = Table::parse(&word);
             if table.kind.is_empty() && !word.starts_with('/') {
                 match word.strip_prefix('!') {
+                    Some(_) if name == "mynetworks" => found.push(word),
                     Some(word) => self.note(name, format!("{word} is left out of the list there, and is not here")),
                     None => found.push(word),
                 }
