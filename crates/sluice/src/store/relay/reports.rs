@@ -1,6 +1,6 @@
 //! Reports of TLS to the domains that want them (RFC 8460): what was counted in a day, as JSON in a mail.
 //!
-//! Counted are hosts with a policy, by DANE or MTA-STS. Who wants a report says so at `_smtp._tls.DOMAIN`; only addresses of mail are followed.
+//! Counted are hosts with a policy, by DANE or MTA-STS, and policies that are announced and cannot be had. Who wants a report says so at `_smtp._tls.DOMAIN`; only addresses of mail are followed.
 //! Bounds: [`DOMAINS_MAX`] domains, [`FAILURES_MAX`] failures of each; what is counted is lost with the process.
 
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub enum Kind {
     Tlsa,
     /// By a policy of the domain.
     Sts,
+    /// A policy of the domain that cannot be had.
+    Missing,
     /// None.
     Nothing,
 }
@@ -46,26 +48,35 @@ pub struct Tally(Mutex<BTreeMap<(String, Kind), Counts>>);
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Counts {
     successes: u64,
-    /// By kind and host: how many, and the words of the first.
-    failures: BTreeMap<(Fault, String), (u64, String)>,
+    /// By kind, as reports have it, and host: how many, and the words of the first.
+    failures: BTreeMap<(&'static str, String), (u64, String)>,
 }
 
 impl Tally {
     /// A session with a host of a domain was as it has to be, or why not.
     pub fn count(&self, domain: &str, host: &str, kind: Kind, fault: Option<&Insecurity>) {
+        match fault {
+            _ if kind == Kind::Nothing => {}
+            Some(Insecurity { fault, why }) => self.fail(domain, kind, (result(*fault, kind), host), why),
+            None => self.note(domain, kind, |counts| counts.successes += 1),
+        }
+    }
+
+    /// A failure with a host, or with none yet.
+    pub fn fail(&self, domain: &str, kind: Kind, (result, host): (&'static str, &str), why: &str) {
+        self.note(domain, kind, |counts| {
+            let key = (result, host.to_owned());
+            if counts.failures.len() < FAILURES_MAX || counts.failures.contains_key(&key) {
+                counts.failures.entry(key).or_insert_with(|| (0, why.to_owned())).0 += 1;
+            }
+        });
+    }
+
+    fn note(&self, domain: &str, kind: Kind, count: impl FnOnce(&mut Counts)) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (domain.to_owned(), kind);
-        if kind == Kind::Nothing || all.len() >= DOMAINS_MAX && !all.contains_key(&key) {
-            return;
-        }
-        let counts = all.entry(key).or_default();
-        let Some(Insecurity { fault, why }) = fault else {
-            counts.successes += 1;
-            return;
-        };
-        let key = (*fault, host.to_owned());
-        if counts.failures.len() < FAILURES_MAX || counts.failures.contains_key(&key) {
-            counts.failures.entry(key).or_insert_with(|| (0, why.clone())).0 += 1;
+        if all.len() < DOMAINS_MAX || all.contains_key(&key) {
+            count(all.entry(key).or_default());
         }
     }
 
@@ -162,17 +173,24 @@ impl Report<'_> {
 
     /// The report (section 4).
     fn json(&self, counts: &[(Kind, Counts)]) -> Value {
-        let failure = |((fault, host), (count, why)): (&(Fault, String), &(u64, String)), kind: Kind| {
-            json!({
-                "result-type": result(*fault, kind), "receiving-mx-hostname": host, "failed-session-count": count,
-                "failure-reason-code": why,
-            })
+        let failure = |((result, host), (count, why)): (&(&str, String), &(u64, String))| {
+            let mut failure =
+                json!({ "result-type": result, "failed-session-count": count, "failure-reason-code": why });
+            if !host.is_empty() {
+                failure["receiving-mx-hostname"] = json!(host);
+            }
+            failure
         };
         let policy = |(kind, counts): &(Kind, Counts)| {
             let failed: u64 = counts.failures.values().map(|(count, _)| count).sum();
-            let details: Vec<Value> = counts.failures.iter().map(|one| failure(one, *kind)).collect();
+            let details: Vec<Value> = counts.failures.iter().map(failure).collect();
+            let name = match kind {
+                Kind::Tlsa => "tlsa",
+                Kind::Sts => "sts",
+                Kind::Missing | Kind::Nothing => "no-policy-found",
+            };
             json!({
-                "policy": { "policy-type": if *kind == Kind::Tlsa { "tlsa" } else { "sts" }, "policy-domain": self.domain },
+                "policy": { "policy-type": name, "policy-domain": self.domain },
                 "summary": { "total-successful-session-count": counts.successes, "total-failure-session-count": failed },
                 "failure-details": details,
             })
@@ -248,6 +266,7 @@ mod tests {
         tally.count("example.org", "mx.example.org", Kind::Sts, Some(&fault(Fault::Expired)));
         tally.count("example.org", "mx.example.org", Kind::Sts, Some(&fault(Fault::Expired)));
         tally.count("example.net", "mx.example.net", Kind::Nothing, None);
+        tally.fail("example.org", Kind::Missing, ("sts-policy-fetch-error", ""), "the status is \"404\"");
         let counts = tally.take();
         assert_eq!((counts.len(), tally.take().len()), (1, 0));
         let report =
@@ -258,5 +277,11 @@ mod tests {
         assert_eq!(policy["policy"]["policy-type"], "sts");
         assert_eq!(policy["summary"], json!({ "total-successful-session-count": 1, "total-failure-session-count": 2 }));
         assert_eq!(policy["failure-details"][0]["result-type"], "certificate-expired");
+        let missing = &report["policies"][1];
+        assert_eq!(missing["policy"]["policy-type"], "no-policy-found");
+        let wanted = json!([{
+            "result-type": "sts-policy-fetch-error", "failed-session-count": 1, "failure-reason-code": "the status is \"404\"",
+        }]);
+        assert_eq!(missing["failure-details"], wanted);
     }
 }

@@ -136,9 +136,31 @@ pub struct Policies {
     file: Option<PathBuf>,
 }
 
+/// Why a policy that a record announces is not there, as reports have it (RFC 8460, section 4.3.2.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The kind.
+    pub kind: &'static str,
+    /// The reason in words.
+    pub why: String,
+}
+
+impl Fault {
+    const INVALID: &str = "sts-policy-invalid";
+    const UNFETCHED: &str = "sts-policy-fetch-error";
+    const UNTRUSTED: &str = "sts-webpki-invalid";
+
+    /// A policy that cannot be fetched now.
+    pub fn unfetched(why: impl Into<String>) -> Fault {
+        Fault { kind: Fault::UNFETCHED, why: why.into() }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Known {
     policy: Option<Policy>,
+    /// What was wrong when it was looked for last.
+    fault: Option<Fault>,
     /// When the record was looked at.
     looked: i64,
     /// From when on the policy is fetched anew, though the record has the same id: half of its time has gone.
@@ -150,8 +172,9 @@ impl Policies {
     pub fn open(file: Option<PathBuf>) -> Policies {
         let text = file.as_ref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
         let known = text.lines().filter_map(of_line).take(POLICIES_MAX);
-        let known =
-            known.map(|(domain, policy)| (domain, Known { policy: Some(policy), looked: 0, renew: 0 })).collect();
+        let known = known
+            .map(|(domain, policy)| (domain, Known { policy: Some(policy), fault: None, looked: 0, renew: 0 }))
+            .collect();
         Policies { known: Mutex::new(known), turns: Mutex::default(), file }
     }
 
@@ -159,7 +182,7 @@ impl Policies {
     pub async fn of<I, F>(&self, domain: &str, now: i64, id: I, fetch: impl FnOnce() -> F) -> Option<Policy>
     where
         I: Future<Output = Option<String>>,
-        F: Future<Output = Result<String, String>>,
+        F: Future<Output = Result<String, Fault>>,
     {
         if let Some(known) = self.fresh(domain, now) {
             return known;
@@ -172,6 +195,7 @@ impl Policies {
         }
         let before = self.valid(domain, now);
         let mut renew = lock(&self.known).get(domain).map_or(0, |known| known.renew);
+        let mut fault = None;
         let policy = match id.await {
             None => before.clone(),
             Some(id) if now < renew && before.as_ref().is_some_and(|policy| policy.id == id) => before.clone(),
@@ -183,21 +207,28 @@ impl Policies {
                     }
                     None => {
                         tracing::warn!(domain, "invalid MTA-STS policy");
+                        fault = Some(Fault { kind: Fault::INVALID, why: "the policy is not valid".into() });
                         before.clone()
                     }
                 },
                 Err(error) => {
-                    tracing::warn!(domain, error, "the MTA-STS policy cannot be fetched");
+                    tracing::warn!(domain, error = error.why, "the MTA-STS policy cannot be fetched");
+                    fault = Some(error);
                     before.clone()
                 }
             },
         };
         let is_new = policy != before;
-        self.keep(domain, Known { policy: policy.clone(), looked: now, renew }, now);
+        self.keep(domain, Known { policy: policy.clone(), fault, looked: now, renew }, now);
         if is_new {
             self.write(now);
         }
         policy.filter(|policy| policy.mode != Mode::Nothing)
+    }
+
+    /// What was wrong with the policy of a domain when it was looked for last.
+    pub fn fault(&self, domain: &str) -> Option<Fault> {
+        lock(&self.known).get(domain)?.fault.clone()
     }
 
     /// Policy that was checked recently.
@@ -268,17 +299,21 @@ fn of_line(line: &str) -> Option<(String, Policy)> {
 /// Fetches a policy from one of these addresses, over the route of HTTPS.
 ///
 /// # Errors
-/// Why it is not there, in words.
-pub async fn fetch(host: &str, addresses: &[String], route: &Route) -> Result<String, String> {
-    let mut error = format!("{host} has no address");
+/// Why it is not there.
+pub async fn fetch(host: &str, addresses: &[String], route: &Route) -> Result<String, Fault> {
+    let mut fault = Fault::unfetched(format!("{host} has no address"));
     for address in addresses {
-        match timeout(FETCH_WAIT, exchange(host, address, route)).await {
-            Ok(Ok((response, is_cut))) => return body(&response, is_cut),
-            Ok(Err(wrong)) => error = format!("{host}: {wrong}"),
-            Err(_) => error = format!("{host} does not answer in time"),
-        }
+        fault = match timeout(FETCH_WAIT, exchange(host, address, route)).await {
+            Ok(Ok((response, is_cut))) => return body(&response, is_cut).map_err(Fault::unfetched),
+            // So TLS says what is wrong with a certificate.
+            Ok(Err(wrong)) if wrong.kind() == io::ErrorKind::InvalidData => {
+                Fault { kind: Fault::UNTRUSTED, why: format!("{host}: {wrong}") }
+            }
+            Ok(Err(wrong)) => Fault::unfetched(format!("{host}: {wrong}")),
+            Err(_) => Fault::unfetched(format!("{host} does not answer in time")),
+        };
     }
-    Err(error)
+    Err(fault)
 }
 
 /// Response of a server, and whether the connection broke off before TLS ended.
@@ -409,7 +444,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let fetched = Cell::new(0);
         let ask = |policies: &Policies, now: i64, id: Option<&str>, text: Result<&str, &str>| {
-            let (id, text) = (id.map(str::to_owned), text.map(str::to_owned).map_err(str::to_owned));
+            let (id, text) = (id.map(str::to_owned), text.map(str::to_owned).map_err(Fault::unfetched));
             let fetch = || {
                 fetched.set(fetched.get() + 1);
                 async { text }
@@ -417,9 +452,11 @@ mod tests {
             runtime.block_on(policies.of("example.org", now, async { id }, fetch)).map(|policy| policy.id)
         };
         let policies = Policies::open(Some(file.clone()));
+        let kind = |policies: &Policies| policies.fault("example.org").map(|fault| fault.kind);
         assert_eq!(ask(&policies, 0, None, Ok(TEXT)), None);
         assert_eq!(ask(&policies, 100, Some("a"), Ok(TEXT)), None, "it was looked at just now");
         assert_eq!(ask(&policies, 400, Some("a"), Err("no")), None);
+        assert_eq!(kind(&policies), Some("sts-policy-fetch-error"));
         assert_eq!(ask(&policies, 800, Some("a"), Ok(TEXT)).as_deref(), Some("a"));
         assert_eq!(
             (ask(&policies, 1_200, Some("a"), Ok("")).as_deref(), fetched.get()),

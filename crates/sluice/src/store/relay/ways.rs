@@ -9,7 +9,7 @@ use edge::upstream::route::{Insecurity, Route};
 use mailbox::Fate;
 
 use super::reports::{Kind, Tally};
-use super::sts::{Mode, Policies, Policy};
+use super::sts::{self, Mode, Policies, Policy};
 use crate::config::QueueSettings;
 use crate::config::dns::DnsSettings;
 use crate::resolver::signed::Signed;
@@ -114,6 +114,14 @@ impl Secured {
         let way = Way { is_testing, kind: Kind::Sts, ..Way::OPEN };
         self.count(domain, host, &way, Some(&other));
         if is_testing { Ok(way) } else { Err(Fate::later((4, 7, 5), other.why)) }
+    }
+
+    /// Counts for the report to a domain that its policy cannot be had; whether one of before holds.
+    pub fn count_missing(&self, domain: &str, fault: &sts::Fault, has_policy: bool) {
+        if let Some(tally) = &self.tally {
+            let kind = if has_policy { Kind::Sts } else { Kind::Missing };
+            tally.fail(domain, kind, (fault.kind, ""), &fault.why);
+        }
     }
 
     /// Counts for the report to a domain that a host was as it has to be, or why not.

@@ -22,7 +22,7 @@ use proto::smtp::Protocol;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::session::{Host, Sent};
-use super::sts::{self, Policy};
+use super::sts::{self, Fault, Policy};
 use super::ways::{Secured, Way};
 use crate::config::QueueSettings;
 
@@ -163,12 +163,20 @@ impl World {
         };
         let host = format!("mta-sts.{domain}");
         let fetch = || async {
-            let found = self.addresses(&host).await.map_err(|()| format!("{host} cannot be looked up now"))?.0;
+            let found = self
+                .addresses(&host)
+                .await
+                .map_err(|()| Fault::unfetched(format!("{host} cannot be looked up now")))?
+                .0;
             let reached = found.into_iter().filter(|address| self.leads_to(*address)).take(ADDRESSES_MAX);
             let addresses = reached.map(|address| SocketAddr::new(address, self.secured.https_port).to_string());
             sts::fetch(&host, &addresses.collect::<Vec<_>>(), &self.secured.verified).await
         };
-        policies.of(domain, now(), id, fetch).await
+        let policy = policies.of(domain, now(), id, fetch).await;
+        if let Some(fault) = policies.fault(domain) {
+            self.secured.count_missing(domain, &fault, policy.is_some());
+        }
+        policy
     }
 
     /// Whether an address is another machine's, or named.
