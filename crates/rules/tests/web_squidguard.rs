@@ -190,7 +190,7 @@ fn configuration(folder: &Path, chance: &mut Chance) -> String {
     let mut text = format!("dbhome {home}\nlogdir {home}\n");
     let write = |name: &str, text: String| fs::write(folder.join(name), text).expect("a file");
     write("addresses", "10.0.0.7\n10.0.3.0/24\n".into());
-    write("users", "ann\ndan\n".into());
+    write("users", "ann\ndan:x\n".into());
     for (number, time) in TIMES.iter().enumerate() {
         let _ = writeln!(text, "time t{number} {{\n {time}\n}}");
     }

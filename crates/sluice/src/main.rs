@@ -117,7 +117,8 @@ fn main() -> ExitCode {
         Command::Man { folder } => command::manual::pages(folder.as_deref()),
         Command::Completions { shell } => command::manual::completions(shell),
     };
-    outcome.unwrap_or_else(|error| {
+    let printed = output::finish().map_err(|error| format!("standard output: {error}").into());
+    outcome.and_then(|status| printed.map(|()| status)).unwrap_or_else(|error: output::Failure| {
         eprintln!("sluice: {error}");
         ExitCode::from(2)
     })

@@ -116,3 +116,24 @@ fn every_key_is_shown_with_what_is_in_force() {
     assert!(changed.contains("stop_seconds = 31") && changed.contains("spam.reject = 15"), "{changed}");
     assert!(!changed.contains("sessions_max") && !changed.contains("head_pool_bytes"), "{changed}");
 }
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_and_a_closed_pipe_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sluice.toml");
+    let listener = "[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:2525\"\nforward = \"discard:\"\n";
+    std::fs::write(&file, listener).unwrap();
+    let run = |words: &[&str], to: std::process::Stdio| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(words).arg(&file).stdout(to).stderr(std::process::Stdio::piped()).output().unwrap()
+    };
+    for words in [&["check"][..], &["config", "show", "--config"], &["explain"], &["scan"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = run(words, full.into());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("No space left on device"), "{words:?}: {said}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(run(words, writer.into()).status.code(), Some(0), "{words:?}");
+    }
+}

@@ -287,6 +287,8 @@ fn list_of(option: &str) -> Option<(Kind, u32)> {
 }
 
 fn users(source: &mut Source, names: &str) {
-    let names = names.split([' ', '\n', ',']).filter(|name| !name.is_empty());
+    // So that files of passwords serve.
+    let names = names.split([' ', '\n', ',']).filter_map(|name| name.split(':').next());
+    let names = names.filter(|name| !name.is_empty());
     source.users.get_or_insert_default().extend(names.map(|name| name.to_ascii_lowercase().into()));
 }
