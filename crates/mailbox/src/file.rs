@@ -104,6 +104,19 @@ impl File {
         File { tail: Some(tail), ..self }
     }
 
+    /// Makes a file at least so long. A block device is as long as it is.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub fn lengthen(&mut self, bytes: u64) -> io::Result<()> {
+        if bytes > self.length && self.file.metadata()?.is_file() {
+            allocate(&self.file, bytes)?;
+            self.file.sync_all()?;
+            self.length = bytes;
+        }
+        Ok(())
+    }
+
     /// Gives a file that was copied, and so has holes, all of its room again; how many bytes lack where there is none.
     ///
     /// # Errors

@@ -36,7 +36,8 @@ pub fn finish() -> io::Result<()> {
     LOST.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
 }
 
-fn note(outcome: io::Result<()>) {
+/// Notes what became of a write to standard output, for the end.
+pub fn note(outcome: io::Result<()>) {
     if let Err(error) = outcome
         && error.kind() != ErrorKind::BrokenPipe
     {

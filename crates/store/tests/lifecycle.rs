@@ -101,6 +101,39 @@ fn two_that_begin_with_one_new_id_do_not_both_get_it() {
 }
 
 #[test]
+fn a_full_volume_on_a_larger_device_grows_and_keeps_everything() {
+    let mut volume = volume(40, 64 << 10);
+    let inbox = inbox(&mut volume, "a");
+    let fill =
+        |volume: &mut Volume<Memory>| (0..).find(|&mail| deliver(volume, &[inbox], &self::mail(mail, 3000)).is_err());
+    let first = fill(&mut volume).unwrap();
+    let mails = |volume: &Volume<Memory>| volume.state().mailbox(inbox).unwrap().entries.len() as u64;
+    // A power failure after each write of growing.
+    for writes in 0..4 {
+        let mut bytes = volume.device().bytes();
+        let before = bytes.len();
+        bytes.resize(before * 2, 0xa5);
+        let mut larger = open(Memory::from_bytes(bytes), 64 << 10).unwrap();
+        if writes == 3 {
+            assert_eq!(larger.grow(), Ok(40));
+            assert_eq!(larger.grow(), Ok(0));
+            let second = fill(&mut larger).unwrap();
+            assert!(second * 10 > first * 9, "{second} of {first}");
+            volume = open(larger.abandon().after_power_failure(7), 64 << 10).unwrap();
+            break;
+        }
+        let writes_so_far = larger.device_mut().counts.writes;
+        larger.device_mut().faults.writes_until_failure = Some(writes_so_far + writes);
+        let _ = larger.grow();
+        let again = open(larger.abandon().after_power_failure(writes), 64 << 10).unwrap();
+        assert_eq!(mails(&again), first);
+    }
+    assert!(mails(&volume) * 10 > first * 19);
+    assert_eq!(volume.scrub(0, u64::MAX, &mut |number, error| panic!("message {number}: {error}")), None);
+    assert!(volume.report().damage.is_empty());
+}
+
+#[test]
 fn deleting_works_on_a_full_volume_and_makes_room() {
     let mut volume = volume(40, 64 << 10);
     let inbox = inbox(&mut volume, "a");

@@ -54,7 +54,7 @@ pub use quarantine::{Learners, QuarantineSettings};
 pub use recipients::{Asks, CallAheadSettings, Domain, FolderPattern, RecipientTable, Unsure, Users};
 pub use refusal::Refusal;
 pub use ruling::{Ruling, Rulings};
-pub use size::size;
+pub use size::{size, some_size};
 pub use smtp::{Auth, BareLineEnds, SmtpListener};
 pub use spam::{BayesSettings, FuzzySettings, ReputationSettings, Spam, SpamSettings, SpamTerms};
 pub use target::Target;

@@ -1,6 +1,6 @@
 //! `sluice database`: what signature files hold and how it is understood.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn compile(wanted: &Wanted, json: bool, paint: Paint) -> Result<ExitCode, Failur
 
 /// Prints a line; a closed pipe is the reader's way to say that it has seen enough.
 fn print(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
+    println!("{line}");
 }
 
 fn info(paths: &[PathBuf], refused: bool, json: bool, paint: Paint) -> Result<ExitCode, Failure> {

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use edge::settings::{Address, Asks, Forward, Listener, Network, size};
+use edge::settings::{Address, Asks, Forward, Listener, Network, size, some_size};
 use mailbox::Protocol;
 use mailbox::scripts::SiteScripts;
 use serde::Deserialize;
 
 use super::{Config, Outward, QueueSettings};
+
+/// How large a store is made if nothing is said.
+const SIZE: u64 = 1 << 30;
 
 /// Room for a few segments.
 const SIZE_MIN: u64 = 64 << 20;
@@ -99,9 +102,9 @@ impl StsPolicy {
 pub struct StoreSettings {
     /// Where the store, and unless they are elsewhere the accounts are: files `mail` and `accounts`.
     pub folder: PathBuf,
-    /// How large the store becomes if it has to be made.
-    #[serde(deserialize_with = "size")]
-    pub size: u64,
+    /// How large the store is; one that is there grows to it.
+    #[serde(deserialize_with = "some_size")]
+    pub size: Option<u64>,
     /// File of accounts. Default: `accounts` in the folder.
     pub accounts: Option<PathBuf>,
     /// Accounts that are in no line of that file: tables of databases and directories, `[[lookup]]`, by their names.
@@ -160,7 +163,7 @@ impl Default for StoreSettings {
     fn default() -> StoreSettings {
         StoreSettings {
             folder: PathBuf::new(),
-            size: 1 << 30,
+            size: None,
             accounts: None,
             lookups: Vec::new(),
             imap: Vec::new(),
@@ -190,6 +193,11 @@ impl Default for StoreSettings {
 }
 
 impl StoreSettings {
+    /// How large a store is that has to be made.
+    pub fn new_size(&self) -> u64 {
+        self.size.unwrap_or(SIZE)
+    }
+
     /// The store itself.
     pub fn volume(&self) -> PathBuf {
         self.folder.join("mail")
@@ -257,7 +265,7 @@ impl StoreSettings {
         if self.folder.as_os_str().is_empty() {
             return Err("folder is missing".into());
         }
-        if self.size < SIZE_MIN {
+        if self.new_size() < SIZE_MIN {
             return Err("size is less than 64 MiB".into());
         }
         if self.message_bytes_max == 0 || self.sessions_max == 0 {

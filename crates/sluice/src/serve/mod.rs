@@ -50,7 +50,7 @@ use crate::config::LogFormat;
 use crate::output::Failure;
 use crate::process::supervise::lead::{self, lead};
 use crate::process::supervise::manager::Manager;
-use crate::store::gateway::{self, Newcomer};
+use crate::store::folder::{self, Newcomer};
 
 /// How often the log says that the signatures are old.
 const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
@@ -292,7 +292,7 @@ fn status(runtime: &Runtime) -> String {
 fn open_store(args: &Serve, site: &Site) -> Result<Option<Newcomer>, Failure> {
     let Some(store) = &site.store else { return Ok(None) };
     let is_first_steps = args.config.is_none() && args.clamd_conf.is_none();
-    let newcomer = is_first_steps.then(|| gateway::welcome(&store.settings, NEWCOMER)).transpose()?;
+    let newcomer = is_first_steps.then(|| folder::welcome(&store.settings, NEWCOMER)).transpose()?;
     store.begin(
         &site.config.hostname,
         &site.config.dns,
@@ -322,7 +322,7 @@ fn announce(site: &Site, newcomer: Option<&Newcomer>) {
         format!("{:?} {} -> {}", listener.protocol(), door.address, listener.hop.forward).to_lowercase()
     });
     let clamd = runtime.clamd.sockets.iter().map(|sockets| format!("clamd {} -> replies", sockets.address));
-    let sockets = site.store.iter().flat_map(|store| &store.sockets);
+    let sockets = site.store.iter().flat_map(|store| store.doors());
     let store = sockets.clone().map(|(door, sockets)| format!("{} {} -> store:", door.name(), sockets.address));
     let places: Vec<String> = doors.chain(clamd).chain(store).collect();
     println!("{}", ready(&places, site.config.log.format));

@@ -91,6 +91,7 @@ impl std::error::Error for NeedsProcess {}
 /// When some of it has changed.
 pub fn check_fixed(old: &Config, new: &Config) -> Result<(), NeedsProcess> {
     let (before, after) = (&old.resources, &new.resources);
+    let size = |config: &Config| config.store.as_ref().map(|store| store.size);
     let fixed = [
         ("threads", old.threads == new.threads),
         ("user and group", (&old.user, &old.group) == (&new.user, &new.group)),
@@ -98,6 +99,7 @@ pub fn check_fixed(old: &Config, new: &Config) -> Result<(), NeedsProcess> {
         ("head_pool_bytes", before.head_pool_bytes == after.head_pool_bytes),
         ("inspection_pool_bytes", before.inspection_pool_bytes == after.inspection_pool_bytes),
         ("[log]", old.log == new.log),
+        ("[store] size", size(old) == size(new)),
     ];
     let changed: Vec<&str> = fixed.iter().filter(|(_, is_same)| !is_same).map(|(name, _)| *name).collect();
     match changed.is_empty() {

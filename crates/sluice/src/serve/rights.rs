@@ -27,7 +27,7 @@ use crate::output::Failure;
 use crate::process::confine::{self, Confined, Reach};
 use crate::process::held::Held;
 use crate::process::privileges::{self, Account};
-use crate::store::{gateway, maildrop};
+use crate::store::{folder, maildrop};
 
 /// Why root is refused.
 const REFUSED: &str = "refusing to run as root: set user = \"NAME\" in the configuration (User in clamd.conf), start it as \
@@ -154,7 +154,7 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
         crate::learned::prepare(&bayes.ledger)?;
     }
     if let Some(store) = &config.store {
-        gateway::prepare(store).map_err(|error| format!("{}: {error}", store.folder.display()))?;
+        folder::prepare(store).map_err(|error| format!("{}: {error}", store.folder.display()))?;
         store.maildrop.as_deref().map_or(Ok(()), maildrop::prepare)?;
     }
     let acme = config.tls.acme_names().next().map(|_| config.tls.acme.folder.as_path());

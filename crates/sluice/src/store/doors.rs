@@ -11,13 +11,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use edge::metrics::SessionOpen;
 use edge::net::accept::{Handler, accept, turn_away};
 use edge::net::intercept::is_of_this_machine;
 use edge::net::listening::{LOCAL, Socket, network_address};
 use edge::net::stream::Stream;
 use edge::porch::gate::{House, Place, Refusal};
-use edge::porch::runtime::Runtime;
 use edge::settings::{Bounds, Network, TrustSettings};
 use edge::trust::clients::{Clients, Who};
 use edge::trust::limit::Limit;
@@ -29,6 +27,7 @@ use mailbox::{Guest, Site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
+use super::host::Host;
 use super::{callers, control, entrusted};
 use crate::audit::Log;
 use crate::cluster::handing::{self, Handed, Secret};
@@ -72,16 +71,12 @@ pub struct Doors {
     /// Clients that have not logged in, by protocol.
     strangers: [Arc<Strangers<Place>>; mailbox::Protocol::ALL.len()],
     crowd: Arc<Crowd>,
-    /// TLS identity for clients since the last reload; `None` without TLS.
-    identity: Identity,
+    host: Arc<dyn Host>,
     /// Whether mailboxes may be shown, where several machines share the store.
     holds: watch::Receiver<bool>,
     /// Held by every session.
     _alive: mpsc::Sender<Infallible>,
 }
-
-/// Where the certificates of the gateway are found.
-pub type Identity = Arc<Mutex<Option<Arc<Runtime>>>>;
 
 /// Ends when all sessions have.
 pub struct Ended(mpsc::Receiver<Infallible>);
@@ -151,7 +146,7 @@ impl Doors {
     pub fn new(
         site: Arc<Site>,
         sessions_max: usize,
-        identity: Identity,
+        host: Arc<dyn Host>,
         holds: watch::Receiver<bool>,
     ) -> (Doors, Ended) {
         let house = Arc::new(House::new(u32::try_from(sessions_max).unwrap_or(u32::MAX)));
@@ -164,7 +159,7 @@ impl Doors {
             tokio::join!(queue, tokio::spawn(indexing), logins).0;
             drop(sender);
         });
-        (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), identity, holds, _alive: alive }, Ended(ended))
+        (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), host, holds, _alive: alive }, Ended(ended))
     }
 
     /// Takes clients until it is dropped.
@@ -227,8 +222,7 @@ impl Doors {
     }
 
     async fn serve(self, door: Door, stream: Stream, client: Option<IpAddr>, admitted: Admitted) {
-        let runtime = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let _open = runtime.as_ref().map(|runtime| SessionOpen::in_store(&runtime.metrics));
+        let _open = self.host.session();
         let _counted = self.site.numbers.open(door.protocol());
         let Admitted { stranger, arrived } = admitted;
         // The place among all sessions stays with this one, from the login on.
@@ -279,8 +273,7 @@ impl Doors {
     }
 
     async fn manage_scripts(&self, stream: Stream, guest: Guest) -> io::Result<()> {
-        let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let tls = if identity.is_some_and(|runtime| runtime.tls.is_some()) { Tls::Offered } else { Tls::Missing };
+        let tls = if self.host.has_tls() { Tls::Offered } else { Tls::Missing };
         match managesieve::serve(stream, guest, tls, &self.site).await? {
             End::Over => Ok(()),
             End::StartTls(stream, guest) => {
@@ -291,11 +284,8 @@ impl Doors {
     }
 
     async fn secured(&self, stream: Stream, guest: &Guest) -> io::Result<Stream> {
-        let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let tls = identity.and_then(|runtime| runtime.tls.clone());
-        let tls = tls.ok_or_else(|| io::Error::other("there is no certificate"))?;
         tokio::select! {
-            stream = timeout(HANDSHAKE_WAIT, stream.accept_tls(tls)) => stream?,
+            stream = timeout(HANDSHAKE_WAIT, self.host.secure(stream)) => stream?,
             () = guest.lost() => Err(io::Error::other("another client has the place")),
         }
     }

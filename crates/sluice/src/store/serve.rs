@@ -22,7 +22,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::control::Control;
-use super::doors::{Doors, Identity};
+use super::doors::Doors;
+use super::host::Alone;
 use super::relay::{Means, outbound};
 use super::volume::{fill, open};
 use crate::cli::StoreServe;
@@ -141,7 +142,7 @@ async fn serve(
     if let Some(control) = control {
         listeners.spawn(control.serve(site.clone()));
     }
-    let (doors, ended) = Doors::new(site, sessions_max, Identity::default(), watch::channel(true).1);
+    let (doors, ended) = Doors::new(site, sessions_max, Arc::new(Alone), watch::channel(true).1);
     for (door, sockets) in &sockets {
         let socket = sockets.take().ok_or("a socket is taken once")??;
         tracing::info!(door = door.name(), address = %sockets.address, "listening");

@@ -6,7 +6,7 @@ use super::Volume;
 use crate::device::Device;
 use crate::error::Error;
 use crate::log::Segment;
-use crate::superblock::{Root, Superblock};
+use crate::superblock::{Geometry, Root, Superblock};
 
 /// A segment is compacted on its own accord when less than this much of it is live.
 const LIVE_PERCENT_MAX: u64 = 90;
@@ -149,6 +149,23 @@ impl<D: Device> Volume<D> {
         self.write_superblock()?;
         self.free_segments();
         Ok(true)
+    }
+
+    /// Takes what the device has beyond the volume as new segments; how many.
+    pub fn grow(&mut self) -> Result<u32, Error> {
+        self.writable()?;
+        let segments = Geometry::segments_of(self.log.device.len(), self.log.geometry.segment_bytes);
+        let more = segments.saturating_sub(self.log.geometry.segments);
+        if more > 0 {
+            self.log.geometry.segments = segments;
+            self.superblock.geometry.segments = segments;
+            self.log.segments.resize(segments as usize, Segment::default());
+            // Both, so that no superblock is left by which a record could be beyond the end.
+            self.write_superblock()?;
+            self.write_superblock()?;
+            self.free_segments();
+        }
+        Ok(more)
     }
 
     /// Segments that a checkpoint may need.

@@ -176,9 +176,11 @@ fn holds_password(entry: &Entry) -> bool {
 fn room(store: &StoreSettings) -> Option<String> {
     let volume = store.volume();
     let wanted = match volume.metadata() {
-        Ok(found) if found.is_file() => found.len().saturating_sub(found.blocks().saturating_mul(512)),
+        Ok(found) if found.is_file() => {
+            found.len().max(store.size.unwrap_or(0)).saturating_sub(found.blocks().saturating_mul(512))
+        }
         Ok(_) => return None,
-        Err(_) => store.size,
+        Err(_) => store.new_size(),
     };
     let folder = std::path::absolute(&store.folder).ok()?;
     let there = folder.ancestors().find(|folder| folder.is_dir())?;

@@ -10,6 +10,7 @@ use std::sync::{Condvar, Mutex};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::ScanOutput;
+use crate::output::note;
 
 /// Files that may be under way or done before an earlier one is: what bounds the memory of what is not printed yet.
 const AHEAD_MAX: u64 = 4_096;
@@ -153,11 +154,10 @@ impl<'a> Report<'a> {
 
     fn print(&self, text: &Text, log: &mut Option<File>) {
         let line = [&*text.line, b"\n"].concat();
-        // A closed pipe is the reader's way to say that it has seen enough.
-        let _ = match text.kind {
-            Kind::Warning | Kind::Error if !self.args.stdout => io::stderr().lock().write_all(&line),
-            _ => io::stdout().lock().write_all(&line),
-        };
+        match text.kind {
+            Kind::Warning | Kind::Error if !self.args.stdout => drop(io::stderr().lock().write_all(&line)),
+            _ => note(io::stdout().lock().write_all(&line)),
+        }
         if let Some(log) = log
             && let Err(error) = log.write_all(&line)
         {
