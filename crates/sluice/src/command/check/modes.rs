@@ -292,7 +292,7 @@ mod tests {
             assert!(told(&config).contains("/store: all users may write to it, mode 0777"), "{}", told(&config));
         }
         fs::remove_file(at("store/mail")).expect("removed");
-        config.store.as_mut().expect("a store").size = 1 << 60;
+        config.store.as_mut().expect("a store").size = Some(1 << 60);
         assert!(told(&config).contains("store: 1099511627776 MiB are wanted, and the disk"), "{}", told(&config));
     }
 }
