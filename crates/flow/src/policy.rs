@@ -71,6 +71,8 @@ pub struct Policy {
     pub on_limit: Action,
     /// Two readers could disagree and only one reading was inspected.
     pub on_ambiguous: Action,
+    /// Content of a format without a reader.
+    pub on_unopened: Action,
     /// Content that needs a key.
     pub on_encrypted: Action,
     /// Content that has its reader fetch more from elsewhere.
@@ -89,6 +91,7 @@ impl Default for Policy {
             on_forbidden: Action::Reject,
             on_limit: Action::Reject,
             on_ambiguous: Action::Reject,
+            on_unopened: Action::Reject,
             on_encrypted: Action::Pass,
             on_external: Action::Pass,
             on_partial: Action::Pass,
@@ -111,6 +114,7 @@ impl Policy {
             on_forbidden: self.on_forbidden,
             on_limit: spared(self.on_limit),
             on_ambiguous: spared(self.on_ambiguous),
+            on_unopened: spared(self.on_unopened),
             on_encrypted: spared(self.on_encrypted),
             on_external: spared(self.on_external),
             on_partial: spared(self.on_partial),
@@ -139,6 +143,7 @@ impl Policy {
             self.on_forbidden,
             self.on_limit,
             self.on_ambiguous,
+            self.on_unopened,
             self.on_encrypted,
             self.on_external,
             self.on_partial,
@@ -175,6 +180,7 @@ impl Policy {
             Class::Intrusion => Action::Reject,
             Class::Limit => self.on_limit,
             Class::Ambiguous => self.on_ambiguous,
+            Class::Unopened => self.on_unopened,
             Class::Encrypted => self.on_encrypted,
             Class::External => self.on_external,
             Class::Partial => self.on_partial,

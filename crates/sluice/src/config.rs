@@ -690,6 +690,19 @@ mod tests {
 
     const LISTENER: &str = "[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:2525\"\nforward = \"discard:\"\n";
 
+    #[test]
+    fn formats_without_a_reader_are_refused_in_mail_and_pass_in_the_web() {
+        let web = "[[listener]]\nprotocol = \"http\"\naddress = \"127.0.0.1:3128\"\n";
+        for (text, wanted) in [
+            (LISTENER.to_owned(), Action::Reject),
+            (web.to_owned(), Action::Pass),
+            (format!("{LISTENER}on_unopened = \"tag\"\n"), Action::Tag),
+        ] {
+            let config = Config::parse(&text, "test").expect("a configuration");
+            assert_eq!(config.listeners[0].under(None).policy.on_unopened, wanted, "{text}");
+        }
+    }
+
     fn refusal(text: &str) -> String {
         Config::parse(text, "sluice.toml").unwrap_err().to_string()
     }

@@ -32,6 +32,8 @@ pub enum Class {
     External,
     /// The content cannot be read without a key.
     Encrypted,
+    /// The content has a format without a reader: what is packed in it was not inspected.
+    Unopened,
     /// Two readers could disagree about the content, and only one reading was inspected.
     Ambiguous,
     /// A bound of [`Limits`](crate::Limits) was reached: not everything was inspected.
@@ -54,6 +56,7 @@ impl Class {
             Class::Partial => "partial",
             Class::External => "external",
             Class::Encrypted => "encrypted",
+            Class::Unopened => "unopened",
             Class::Ambiguous => "ambiguous",
             Class::Limit => "limit",
             Class::Forbidden => "forbidden",

@@ -73,6 +73,8 @@ pub struct ClamdSettings {
     pub on_limit: Said,
     /// When two readers could disagree, and only one reading was inspected.
     pub on_ambiguous: Said,
+    /// When content has a format without a reader.
+    pub on_unopened: Said,
     /// When content needs a key.
     pub on_encrypted: Said,
     /// When all was inspected, except by signatures that need more of one object than is kept.
@@ -110,6 +112,7 @@ impl Default for ClamdSettings {
             all_matches: true,
             on_limit: Said::Found,
             on_ambiguous: Said::Found,
+            on_unopened: Said::Ok,
             on_encrypted: Said::Ok,
             on_partial: Said::Ok,
             on_malformed: Said::Ok,
@@ -126,6 +129,7 @@ impl ClamdSettings {
             on_forbidden: Action::Pass,
             on_limit: self.on_limit.action(),
             on_ambiguous: self.on_ambiguous.action(),
+            on_unopened: self.on_unopened.action(),
             on_encrypted: self.on_encrypted.action(),
             on_external: Action::Pass,
             on_partial: self.on_partial.action(),

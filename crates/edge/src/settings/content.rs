@@ -29,6 +29,8 @@ struct Written {
     on_limit: Option<Action>,
     #[serde(default, deserialize_with = "some_action")]
     on_ambiguous: Option<Action>,
+    #[serde(default, deserialize_with = "some_action")]
+    on_unopened: Option<Action>,
     #[serde(default, deserialize_with = "action")]
     on_encrypted: Action,
     #[serde(default, deserialize_with = "action")]
@@ -94,12 +96,15 @@ impl Content {
         };
         // Who asks for a score is told a score.
         let usual = if protocol == Protocol::Spamd { Action::Pass } else { usual };
+        // Such files are everyday downloads: packs of git, images of disks.
+        let unopened = if matches!(protocol, Protocol::Http | Protocol::Icap) { Action::Pass } else { usual };
         let policy = Policy {
             on_infected: written.on_infected.unwrap_or(usual),
             signatures: signatures(&written.signatures),
             on_forbidden: written.on_forbidden.unwrap_or(usual),
             on_limit: written.on_limit.unwrap_or(usual),
             on_ambiguous: written.on_ambiguous.unwrap_or(usual),
+            on_unopened: written.on_unopened.unwrap_or(unopened),
             on_encrypted: written.on_encrypted,
             on_external: written.on_external,
             on_partial: written.on_partial,
@@ -130,6 +135,7 @@ impl Content {
             on_forbidden: rule.on_forbidden.unwrap_or(own.on_forbidden),
             on_limit: rule.on_limit.unwrap_or(own.on_limit),
             on_ambiguous: rule.on_ambiguous.unwrap_or(own.on_ambiguous),
+            on_unopened: rule.on_unopened.unwrap_or(own.on_unopened),
             on_encrypted: rule.on_encrypted.unwrap_or(own.on_encrypted),
             on_external: rule.on_external.unwrap_or(own.on_external),
             on_partial: rule.on_partial.unwrap_or(own.on_partial),

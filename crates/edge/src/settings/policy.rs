@@ -90,6 +90,9 @@ pub struct MailRule {
     pub on_ambiguous: Option<Action>,
     /// In place of the listener's.
     #[serde(default, deserialize_with = "some_action")]
+    pub on_unopened: Option<Action>,
+    /// In place of the listener's.
+    #[serde(default, deserialize_with = "some_action")]
     pub on_encrypted: Option<Action>,
     /// In place of the listener's.
     #[serde(default, deserialize_with = "some_action")]

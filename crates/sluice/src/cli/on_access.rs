@@ -121,7 +121,7 @@ pub struct OnAccess {
     /// Remember in this folder which files are clean, from one start to the next.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub state: Option<PathBuf>,
-    /// Refuse ambiguous and encrypted content, too.
+    /// Refuse ambiguous, unopened and encrypted content, too.
     #[arg(long)]
     pub strict: bool,
     /// Answer about content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or

@@ -262,6 +262,7 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
         ("on_forbidden", policy.on_forbidden),
         ("on_limit", policy.on_limit),
         ("on_ambiguous", policy.on_ambiguous),
+        ("on_unopened", policy.on_unopened),
         ("on_encrypted", policy.on_encrypted),
         ("on_external", policy.on_external),
         ("on_partial", policy.on_partial),

@@ -161,7 +161,10 @@ fn anomaly(event: &str, scene: &Scene, now: Timestamp) -> Value {
 
 /// Whether findings of a class are about the form of a content.
 const fn is_anomaly(class: Class) -> bool {
-    matches!(class, Class::Truncated | Class::Malformed | Class::TwoReadings | Class::Ambiguous | Class::Limit)
+    matches!(
+        class,
+        Class::Truncated | Class::Malformed | Class::TwoReadings | Class::Ambiguous | Class::Unopened | Class::Limit
+    )
 }
 
 /// Whether the server has sent the object.

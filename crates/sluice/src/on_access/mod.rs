@@ -225,6 +225,7 @@ impl Inspections {
             on_forbidden: Action::Pass,
             on_limit: when(args.on_limit == OnDoubt::Refuse),
             on_ambiguous: when(args.strict),
+            on_unopened: when(args.strict),
             on_encrypted: when(args.strict),
             on_external: Action::Pass,
             on_partial: when(args.strict),

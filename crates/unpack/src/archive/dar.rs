@@ -86,7 +86,7 @@ impl Slice {
         if fields.edition.as_ref().is_some_and(|edition| edition.is_encrypted) {
             outbox.finding(Class::Encrypted, ENCRYPTED, 0);
         } else if fields.edition.as_ref().is_some_and(|edition| b"nljkq".contains(&edition.method)) {
-            outbox.finding(Class::Limit, UNOPENED, 0);
+            outbox.finding(Class::Unopened, UNOPENED, 0);
         }
         if fields.goes_on || fields.is_cut && fields.edition.is_none() {
             outbox.finding(Class::Truncated, SPLIT, 0);

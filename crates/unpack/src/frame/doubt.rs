@@ -19,7 +19,7 @@ pub enum Doubt {
 
 /// Whether a finding of this class says that the object itself is faulty, or beyond what can be read.
 pub const fn is_accusation(class: Class) -> bool {
-    matches!(class, Class::Ambiguous | Class::Limit | Class::Malformed | Class::Truncated)
+    matches!(class, Class::Ambiguous | Class::Unopened | Class::Limit | Class::Malformed | Class::Truncated)
 }
 
 /// Name endings and media types by which programs choose a reader. An object that is named so is read so, whatever else

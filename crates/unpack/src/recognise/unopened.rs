@@ -65,7 +65,7 @@ const LATE: &[(u64, &[u8])] = &[
 
 /// The reader of such files.
 pub(crate) fn reader() -> ByHead {
-    let (class, name) = (Class::Limit, "Heuristics.Limits.Exceeded.Unopened");
+    let (class, name) = (Class::Unopened, "Heuristics.Limits.Exceeded.Unopened");
     ByHead::new(Mark { head_bytes: HEAD_BYTES, is_in: is_unopened, late: LATE, class, name })
 }
 

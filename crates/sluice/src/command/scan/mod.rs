@@ -148,6 +148,7 @@ fn policy(look: &ScanLook) -> Policy {
         on_forbidden: Action::Pass,
         on_limit: when(look.strict || look.alert_exceeds_max),
         on_ambiguous: when(look.strict),
+        on_unopened: when(look.strict || look.alert_exceeds_max),
         on_encrypted: when(look.strict || look.alert_encrypted),
         on_external: Action::Pass,
         on_partial: when(look.strict || look.alert_exceeds_max),
