@@ -78,7 +78,7 @@ pub use keep::{digest, furnish};
 pub use learner::Learner;
 pub use login::{Denied, Guard, Guarded, Logins};
 pub use numbers::Protocol;
-pub use relay::{Content, Fate, Gate, Health, Outcome, Outgoing, Relay, Report, Sending};
+pub use relay::{Content, Fate, Gate, Health, NAMES_US, Outcome, Outgoing, Relay, Report, Sending};
 pub use remote::{NotLeft, Remote};
 pub use rewriter::Rewriter;
 pub use signer::{Signer, Signing};

@@ -122,6 +122,9 @@ pub struct Report {
     pub health: Health,
 }
 
+/// The end of the reason why a mail to a domain is not sent whose mail server is this host.
+pub const NAMES_US: &str = "names this server, which has no such account";
+
 /// The outcome of one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fate {

@@ -12,7 +12,7 @@ use super::outcome::{Ended, Room, conclude, concluded, given_up};
 use super::traits::Traits;
 use crate::inspecting;
 use crate::outbox::{self, Entry, Left, Recipient, entry, words_of};
-use crate::relay::{Content, Fate, Gate, Health, Outcome, Outgoing, Report, Sending};
+use crate::relay::{Content, Fate, Gate, Health, NAMES_US, Outcome, Outgoing, Report, Sending};
 use crate::site::{Site, seconds};
 
 /// Bytes of a piece that the next hop gets at least, but for the last one.
@@ -49,7 +49,12 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str, gate: Arc
         Err(fate) => Sent::Report(Report::all(mine.len(), &fate, Health::Unknown)),
         Ok(()) => match local::deliver(site, mail, &entry, &mine).await {
             Some(report) => Sent::Report(report),
-            None => send(site, mail, &entry, (destination, gate), &mine).await,
+            None => match send(site, mail, &entry, (destination, gate), &mine).await {
+                Sent::Report(report) if report.fates.iter().all(|fate| fate.why.ends_with(NAMES_US)) => {
+                    Sent::Report(local::deliver_as_its_host(site, mail, &entry, &mine).await.unwrap_or(report))
+                }
+                sent => sent,
+            },
         },
     };
     let Report { fates, health } = match sent {

@@ -19,6 +19,9 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Bytes of a header that are looked at for what a gateway said.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
+/// The status of a recipient without an account.
+const UNKNOWN: (u8, u16, u16) = (5, 1, 1);
+
 /// Delivers a mail to those of the recipients that have accounts here; none where nobody has. Of a domain that has accounts, others
 /// are unknown.
 pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recipient]) -> Option<Report> {
@@ -27,23 +30,36 @@ pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recip
     if !is_local {
         return None;
     }
+    let report = deliver_to_all(site, mail, entry, mine, false).await;
+    let is_ours = report.fates.iter().any(|fate| fate.status != UNKNOWN)
+        || mine.first().is_some_and(|one| site.is_home(one.destination()));
+    is_ours.then_some(report)
+}
+
+/// Delivers a mail of a domain whose mail server is this host: to accounts without a domain, too, as what comes to it from outside; none
+/// where nobody has one.
+pub(super) async fn deliver_as_its_host(site: &Site, mail: u32, entry: &Entry, mine: &[Recipient]) -> Option<Report> {
+    let report = deliver_to_all(site, mail, entry, mine, true).await;
+    report.fates.iter().any(|fate| fate.status != UNKNOWN).then_some(report)
+}
+
+async fn deliver_to_all(site: &Site, mail: u32, entry: &Entry, mine: &[Recipient], is_its_host: bool) -> Report {
     let mut fates = Vec::new();
-    let mut is_ours = false;
     for recipient in mine {
-        let fate = match site.accounts.at_home(&recipient.to, &site.hostname).await {
+        let found = match is_its_host {
+            true => site.accounts.at(&recipient.to, &site.hostname).await,
+            false => site.accounts.at_home(&recipient.to, &site.hostname).await,
+        };
+        fates.push(match found {
             Err(_) => Fate::later((4, 4, 3), "the recipient cannot be looked up now"),
-            Ok(found) if found.is_empty() => Fate::never((5, 1, 1), "no such user"),
+            Ok(found) if found.is_empty() => Fate::never(UNKNOWN, "no such user"),
             Ok(found) => {
-                is_ours = true;
                 let outcome = deliver_to(site, mail, entry, &recipient.to, found).await;
                 outcome.unwrap_or_else(|| Fate::later((4, 3, 0), "it cannot be read"))
             }
-        };
-        is_ours |= fate.outcome == Outcome::Later;
-        fates.push(fate);
+        });
     }
-    let is_ours = is_ours || mine.first().is_some_and(|one| site.is_home(one.destination()));
-    is_ours.then_some(Report { fates, health: Health::Well })
+    Report { fates, health: Health::Well }
 }
 
 /// Whether all of them have accounts here, as far as can be said now.
@@ -166,9 +182,14 @@ mod tests {
         let report = deliver(&site, mail, &entry, &entry.recipients).await.unwrap();
         let outcomes: Vec<Outcome> = report.fates.iter().map(|fate| fate.outcome).collect();
         assert_eq!((outcomes, in_inbox(&site)), (vec![Outcome::Taken, Outcome::Never], 1));
+        // A domain of nobody here is another site's, unless its mail server is this host.
+        let at = |name: &str| [Recipient::new(format!("{name}@other.test"), 0)];
+        assert!(deliver(&site, mail, &entry, &at("ann")).await.is_none());
+        assert!(deliver_as_its_host(&site, mail, &entry, &at("nobody")).await.is_none());
+        assert!(deliver_as_its_host(&site, mail, &entry, &at("ann")).await.is_some());
         // What came of it was not noted any more.
         attempt::attempt(&site, mail, "mail.test", Arc::new(Gate::default())).await;
-        assert_eq!(in_inbox(&site), 1);
+        assert_eq!(in_inbox(&site), 2);
         let left = waiting(&site.store.state());
         let marks = outbox_marks(&site);
         assert!(left.iter().all(|(number, _)| *number != mail) && marks == 0, "{left:?}, {marks} marks");

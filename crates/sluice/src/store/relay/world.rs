@@ -17,7 +17,7 @@ use edge::settings::{Forward, Network, Scheme, Target, Tls, is_local};
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::Leases;
 use flow::{Ask, Outcome, Question, Record, RecordKind, Security};
-use mailbox::{Fate, Health, Outgoing, Report};
+use mailbox::{Fate, Health, NAMES_US, Outgoing, Report};
 use proto::smtp::Protocol;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -214,7 +214,7 @@ impl World {
         let ours = hosts.iter().filter(|(_, name)| *name == self.hostname).map(|(preference, _)| *preference).min();
         hosts.retain(|(preference, _)| ours.is_none_or(|ours| *preference < ours));
         if hosts.is_empty() {
-            return Err(never((5, 4, 6), "names this server, which has no such account"));
+            return Err(never((5, 4, 6), NAMES_US));
         }
         Ok(Hosts { names: in_order(hosts), are_validated })
     }
