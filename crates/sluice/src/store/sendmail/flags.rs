@@ -23,6 +23,8 @@ pub enum Mode {
     /// Take a mail from standard input.
     #[default]
     Mail,
+    /// Take the mails of an SMTP session on standard input and output.
+    Session,
     /// List what waits.
     Queue,
     /// Try what waits now.
@@ -123,7 +125,8 @@ impl Flags {
                 "m" => {}
                 "p" => self.mode = Mode::Queue,
                 "i" => self.mode = Mode::Aliases,
-                _ => return Err(wrong("m, p or i")),
+                "s" => self.mode = Mode::Session,
+                _ => return Err(wrong("m, p, i or s")),
             },
             _ => {}
         }
@@ -165,6 +168,7 @@ mod tests {
             ("-q", Mode::Flush),
             ("-q15m", Mode::Flush),
             ("-bi", Mode::Aliases),
+            ("-bs", Mode::Session),
         ] {
             assert_eq!(parse(line).unwrap().mode, mode, "{line}");
         }
@@ -172,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_an_error_of_usage() {
-        for line in ["-f", "-Z", "-bd", "-bs", "-N maybe", "-N never,delay", "-R some", "-N"] {
+        for line in ["-f", "-Z", "-bd", "-bt", "-N maybe", "-N never,delay", "-R some", "-N"] {
             assert_eq!(parse(line).unwrap_err().status, 64, "{line}");
         }
         assert_eq!(Flags::parse(["-fa\nto b".to_owned()]).unwrap_err().status, 64);

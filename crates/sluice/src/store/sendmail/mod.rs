@@ -8,21 +8,20 @@
 //! reads them; the kernel says whose they are, and so who sends. No program needs the rights of another user. A file is closed to the
 //! server (mode 0600) until all of it is on stable storage. Exit statuses are those of `sysexits.h`.
 
+mod draft;
 pub mod envelope;
 mod flags;
 mod input;
+mod session;
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use proto::smtp::Return;
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
+use self::draft::Draft;
 use self::envelope::Envelope;
 use self::flags::{Flags, Mode};
 use self::input::{Lines, RECIPIENTS_MAX, of_header, of_list, of_word};
@@ -32,11 +31,11 @@ use crate::config::StoreSettings;
 /// The maildrop, unless the configuration names another.
 const MAILDROP: &str = "/var/spool/sluice/maildrop";
 
-/// The mode of a file that is whole: its group, the server's, reads it.
-const WHOLE: u32 = 0o640;
-
 /// Bytes that are collected before they are written.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes of a session that are read, and of a mail, at a time.
+const WINDOW_BYTES: usize = 64 << 10;
 
 /// Why a mail was not taken, with an exit status of `sysexits.h`.
 #[derive(Debug, PartialEq, Eq)]
@@ -107,6 +106,7 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
 fn done(flags: &Flags) -> Result<ExitCode, Fault> {
     match flags.mode {
         Mode::Mail => mail(flags, BufReader::new(io::stdin().lock())).map(|()| ExitCode::SUCCESS),
+        Mode::Session => session(flags).map(|()| ExitCode::SUCCESS),
         Mode::Aliases => Ok(ExitCode::SUCCESS),
         Mode::Help => help(),
         Mode::Queue => queue(flags, "list"),
@@ -134,12 +134,24 @@ fn queue(flags: &Flags, action: &str) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Puts a mail into the maildrop.
-fn mail(flags: &Flags, input: impl io::BufRead) -> Result<(), Fault> {
+/// The maildrop, and the bytes that a mail may have.
+fn place(flags: &Flags) -> (PathBuf, u64) {
     let settings = StoreSettings::read(flags.config.as_deref().unwrap_or(Path::new(cli::CONFIG)));
     // A configuration that is closed to users says nothing to them.
     let settings = settings.ok().flatten().unwrap_or_default();
-    let folder = settings.maildrop.unwrap_or_else(|| MAILDROP.into());
+    (settings.maildrop.unwrap_or_else(|| MAILDROP.into()), settings.message_bytes_max)
+}
+
+/// Takes the mails of an SMTP session.
+fn session(flags: &Flags) -> Result<(), Fault> {
+    let (folder, bytes_max) = place(flags);
+    let from = flags.from.as_deref().map(sender).transpose()?;
+    session::serve((&folder, bytes_max), from.as_deref(), io::stdin().lock(), io::stdout().lock())
+}
+
+/// Puts a mail into the maildrop.
+fn mail(flags: &Flags, input: impl io::BufRead) -> Result<(), Fault> {
+    let (folder, bytes_max) = place(flags);
     let from = flags.from.as_deref().map(sender).transpose()?;
     let mut recipients = Vec::new();
     for word in &flags.recipients {
@@ -164,10 +176,10 @@ fn mail(flags: &Flags, input: impl io::BufRead) -> Result<(), Fault> {
     if envelope.len() > envelope::BYTES_MAX {
         return Err(Fault::data("the recipients are too long"));
     }
-    put(&folder, &envelope, &header, &mut lines, settings.message_bytes_max)
+    put(&folder, &envelope, &header, &mut lines, bytes_max)
 }
 
-/// Writes a file of the maildrop. One that is not whole is taken away again.
+/// Writes a file of the maildrop.
 fn put<R: io::BufRead>(
     folder: &Path,
     envelope: &str,
@@ -175,52 +187,16 @@ fn put<R: io::BufRead>(
     lines: &mut Lines<R>,
     bytes_max: u64,
 ) -> Result<(), Fault> {
-    let failed = |error: io::Error| Fault::output(folder, &error);
-    let path = folder.join(name().map_err(failed)?);
-    // The mode has to be the one that is asked for, whatever the caller's mask is.
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-    let written = write(&mut file, envelope, header, lines, bytes_max, folder);
-    written.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-    // The server looks when the folder has changed, which the file's new mode alone does not show.
-    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    let times = Timestamps { last_access: now, last_modification: now };
-    let _ = utimensat(CWD, folder, &times, AtFlags::empty());
-    Ok(())
-}
-
-fn write<R: io::BufRead>(
-    file: &mut File,
-    envelope: &str,
-    header: &[u8],
-    lines: &mut Lines<R>,
-    bytes_max: u64,
-    folder: &Path,
-) -> Result<(), Fault> {
-    let failed = |error: io::Error| Fault::output(folder, &error);
-    file.write_all(envelope.as_bytes()).map_err(failed)?;
-    let (mut piece, mut bytes, mut goes_on) = (header.to_vec(), 0u64, true);
+    let mut draft = Draft::begin(folder, envelope, bytes_max)?;
+    let (mut piece, mut goes_on) = (header.to_vec(), true);
     while goes_on || !piece.is_empty() {
         while goes_on && piece.len() < PIECE_BYTES {
             goes_on = lines.read(&mut piece).map_err(|error| Fault::input(&error))?;
         }
-        bytes = bytes.saturating_add(piece.len() as u64);
-        if bytes > bytes_max {
-            return Err(Fault::data(format!("the mail is longer than {bytes_max} bytes")));
-        }
-        file.write_all(&piece).map_err(failed)?;
+        draft.add(&piece)?;
         piece.clear();
     }
-    file.sync_all().map_err(failed)?;
-    file.set_permissions(std::fs::Permissions::from_mode(WHOLE)).map_err(failed)?;
-    file.sync_all().map_err(failed)
-}
-
-/// A name that nobody guesses.
-fn name() -> io::Result<PathBuf> {
-    let mut random = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Ok(format!("{now:x}.{:032x}", u128::from_ne_bytes(random)).into())
+    draft.finish()
 }
 
 /// The sender that is asked for, with angle brackets or without.
@@ -245,6 +221,9 @@ fn xtext(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::draft::WHOLE;
     use super::*;
 
     #[test]
