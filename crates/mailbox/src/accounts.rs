@@ -40,6 +40,9 @@ const LOCK_EVERY: Duration = Duration::from_millis(10);
 /// Names that one address from elsewhere leads to.
 const NAMES_MAX: usize = 1_000;
 
+/// How long an empty file stands for the one that is being written.
+const EMPTY_WAIT: Duration = Duration::from_secs(10);
+
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -207,8 +210,13 @@ impl Accounts {
             return held.directory.clone();
         }
         held.looked = Instant::now();
-        if fs::metadata(&self.path).ok().map(|found| identity(&found)) != held.identity {
+        let found = fs::metadata(&self.path).ok();
+        if found.as_ref().map(identity) != held.identity {
             match load(&self.path, self.read) {
+                // Somebody writes it anew.
+                Ok((_, (_, 0, ..))) if held.directory.accounts().next().is_some() && is_young(found.as_ref()) => {
+                    tracing::warn!(file = %self.path.display(), "the file of accounts is empty: the old ones stay for now");
+                }
                 Ok((directory, identity)) => (held.directory, held.identity) = (Arc::new(directory), Some(identity)),
                 Err(error) => {
                     tracing::warn!(file = %self.path.display(), %error, "accounts not loaded, the old ones stay")
@@ -250,6 +258,12 @@ fn load(path: &Path, read: Read) -> io::Result<(Directory, Identity)> {
     let file = fs::File::open(path)?;
     let identity = identity(&file.metadata()?);
     Ok((read(&io::read_to_string(file)?).map_err(io::Error::other)?, identity))
+}
+
+/// Whether a file was written just now.
+fn is_young(found: Option<&fs::Metadata>) -> bool {
+    let age = found.and_then(|found| found.modified().ok()).map(|modified| modified.elapsed().unwrap_or_default());
+    age.is_some_and(|age| age < EMPTY_WAIT)
 }
 
 fn identity(found: &fs::Metadata) -> Identity {

@@ -13,8 +13,8 @@ use crate::password;
 use crate::scram::{First, Keys, Waiting};
 use crate::site::Site;
 
-/// SASL mechanisms offered, the best first.
-pub(crate) const MECHANISMS: [&str; 2] = ["SCRAM-SHA-256", "PLAIN"];
+/// SASL mechanisms offered. Clients choose, and some know the first alone.
+pub(crate) const MECHANISMS: [&str; 2] = ["PLAIN", "SCRAM-SHA-256"];
 
 /// An exchange with a client, whose response is next.
 pub(crate) enum Exchange {

@@ -23,6 +23,7 @@ pub fn show(args: &ConfigShow) -> Result<ExitCode, Failure> {
     }
     for entry in entries {
         let Entry { key, value, place, words } = entry;
+        let value = shown::without_logins(value);
         match words {
             _ if args.json => println!("{}", json!({ "key": key, "value": value, "place": place, "words": words })),
             Some(words) => println!("{key} = ({words})  # {place}"),

@@ -89,6 +89,24 @@ impl Source {
     }
 }
 
+/// A value without what stands before the host in its URLs: a password, or a token.
+pub fn without_logins(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(without_login(&text)),
+        Value::Array(values) => values.into_iter().map(without_logins).collect(),
+        value => value,
+    }
+}
+
+fn without_login(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{HIDDEN}{}", &rest[at..]),
+        None => text.to_owned(),
+    }
+}
+
 /// Keys in force: those that are set, and all others with their defaults. A table that is missing and has none is one line.
 pub fn in_force(entries: Vec<Entry>, config: &Config) -> Vec<Entry> {
     let mut all = Vec::new();
@@ -219,6 +237,18 @@ mod tests {
         ] {
             assert_eq!(source.place_of(reason), place, "{reason}");
         }
+    }
+
+    #[test]
+    fn logins_in_urls_are_not_shown() {
+        let value = Value::from(vec![
+            "postgresql://u:secret@[::1]:5/db",
+            "https://token@a.test/b@c",
+            "https://a.test/@x",
+            "u:p@x",
+        ]);
+        let shown = ["postgresql://(hidden)@[::1]:5/db", "https://(hidden)@a.test/b@c", "https://a.test/@x", "u:p@x"];
+        assert_eq!(without_logins(value), Value::from(shown.to_vec()));
     }
 
     #[test]
