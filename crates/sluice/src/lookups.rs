@@ -36,6 +36,22 @@ impl Lookups {
         config.lookups.iter().map(table).collect::<Result<_, _>>().map(Lookups)
     }
 
+    /// Tables that know accounts of the store.
+    ///
+    /// # Errors
+    /// As [`Lookups::start`].
+    pub fn of_store(config: &Config) -> Result<Lookups, String> {
+        let names = config.store.iter().flat_map(|store| &store.lookups);
+        let is_named = |table: &&lookup::Settings| names.clone().any(|name| *name == table.name);
+        let table = |settings: &lookup::Settings| Table::start(settings, &config.tls.authorities).map(Arc::new);
+        let tables = config
+            .lookups
+            .iter()
+            .filter(is_named)
+            .map(|settings| table(settings).map_err(|error| format!("lookup {:?}: {error}", settings.name)));
+        tables.collect::<Result<_, _>>().map(Lookups)
+    }
+
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.0.iter()

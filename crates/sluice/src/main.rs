@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         return on_access::helper::run(&arguments);
     }
     // Neither has anything to do with a command line that people type.
+    let mut is_keep = false;
     let is_edge = match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("jail") => {
             name_thread("sluice: jails");
@@ -58,6 +59,12 @@ fn main() -> ExitCode {
             name_thread("sluice: edge");
             arguments.remove(1);
             true
+        }
+        Some("keep") => {
+            name_thread("sluice: keep");
+            arguments.remove(1);
+            is_keep = true;
+            false
         }
         _ => false,
     };
@@ -71,6 +78,7 @@ fn main() -> ExitCode {
     }
     let outcome = match cli.command {
         Command::Serve(args) if is_edge => serve::run(&args),
+        Command::Serve(args) if is_keep => serve::keep::run(&args),
         Command::Serve(args) => {
             if args.config.is_none() && args.clamd_conf.is_none() {
                 process::beside::start(&["admin", "serve", "--built-in"]);

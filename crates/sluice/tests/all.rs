@@ -37,6 +37,7 @@ mod imap_clients;
 mod intercept;
 mod jmap;
 mod jmap_objects;
+mod keep;
 mod learn;
 mod learn_doors;
 mod lookups;

@@ -12,10 +12,11 @@
 mod bell;
 mod ids;
 mod inspector;
+pub mod keep;
 mod logins;
 pub mod reading;
 mod reload;
-mod rights;
+pub mod rights;
 mod scorer;
 pub mod site;
 mod sweep;
@@ -50,13 +51,10 @@ use crate::config::LogFormat;
 use crate::output::Failure;
 use crate::process::supervise::lead::{self, lead};
 use crate::process::supervise::manager::Manager;
-use crate::store::folder::{self, Newcomer};
+use crate::store::folder::Newcomer;
 
 /// How often the log says that the signatures are old.
 const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
-
-/// Account made when there is no configuration.
-const NEWCOMER: &str = "me@example.org";
 
 /// Descriptors below which there is a warning: a session takes about three.
 const DESCRIPTORS_MIN: u64 = 1_024;
@@ -123,7 +121,7 @@ fn serve(args: &Serve) -> Result<ExitCode, Failure> {
 }
 
 /// Lets this process have as many descriptors as it may, and returns how many that are.
-fn descriptors() -> u64 {
+pub fn descriptors() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
@@ -291,15 +289,8 @@ fn status(runtime: &Runtime) -> String {
 /// Opens the store, if there is to be one; without a configuration somebody has an account there.
 fn open_store(args: &Serve, site: &Site) -> Result<Option<Newcomer>, Failure> {
     let Some(store) = &site.store else { return Ok(None) };
-    let is_first_steps = args.config.is_none() && args.clamd_conf.is_none();
-    let newcomer = is_first_steps.then(|| folder::welcome(&store.settings, NEWCOMER)).transpose()?;
-    store.begin(
-        &site.config.hostname,
-        &site.config.dns,
-        &site.config.tls,
-        site.lookups.accounts(&store.settings.lookups),
-    )?;
-    Ok(newcomer)
+    let elsewhere = site.lookups.accounts(&store.settings.lookups);
+    store.begin(&site.config, elsewhere, rights::is_first_steps(args))
 }
 
 /// The line that tells that every listener is ready, in the format of the log.

@@ -45,6 +45,31 @@ impl Reading {
     /// # Errors
     /// When it cannot be read or understood, or serves nothing.
     pub fn of(args: &Serve, is_first: bool) -> Result<Reading, Failure> {
+        let (reading, undone) = Reading::quiet(args)?;
+        let config = &reading.config;
+        if !config.serves() {
+            return Err("the configuration has no [[listener]], and no address in [clamd] or [store]".into());
+        }
+        if is_first {
+            logging::start(&config.log);
+        }
+        undone.iter().for_each(|what| tracing::warn!(what, "unsupported option ignored"));
+        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        Ok(reading)
+    }
+
+    /// Reads it in a process beside the one that has warned of what stands in it, and begins the log.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    pub fn again(args: &Serve) -> Result<Reading, Failure> {
+        let (reading, _) = Reading::quiet(args)?;
+        logging::start(&reading.config.log);
+        Ok(reading)
+    }
+
+    /// Reads and checks it; the options that are passed over, too.
+    fn quiet(args: &Serve) -> Result<(Reading, Vec<String>), Failure> {
         let mut config = match (&args.config, &args.clamd_conf) {
             (Some(path), _) => Config::read(path)?,
             (None, Some(_)) => Config::default(),
@@ -58,18 +83,10 @@ impl Reading {
         };
         config.check()?;
         config.database.paths.extend(args.database.databases.iter().cloned());
-        if !config.serves() {
-            return Err("the configuration has no [[listener]], and no address in [clamd] or [store]".into());
-        }
-        if is_first {
-            logging::start(&config.log);
-        }
-        undone.iter().for_each(|what| tracing::warn!(what, "unsupported option ignored"));
-        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let mut wanted = config.database.wanted(args.database.cache.as_ref());
         wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
         wanted.choose(&args.database.pua);
-        Ok(Reading { config, stamps, wanted })
+        Ok((Reading { config, stamps, wanted }, undone))
     }
 }
 

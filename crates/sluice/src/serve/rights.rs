@@ -51,6 +51,29 @@ pub fn settle(args: &Serve, config: &Config, wanted: &Wanted) -> Result<(), Fail
     Ok(())
 }
 
+/// The same for the process of the store, which listens already.
+///
+/// # Errors
+/// As [`settle`].
+pub fn settle_store(args: &Serve, config: &Config) -> Result<(), Failure> {
+    let account = becomes(args, config)?;
+    if let Some(account) = &account {
+        account.assume(CapabilitySet::empty())?;
+    }
+    privileges::harden()?;
+    let mut reach = Reach::default();
+    reach.connect().run_nothing();
+    reach_store(config, &mut reach);
+    let tables = config.lookups.iter().filter_map(|table| Path::new(table.file()?).parent());
+    tables.for_each(|folder| _ = reach.read(folder));
+    reach.read(&config.tls.authorities);
+    config.cluster.iter().flat_map(|cluster| cluster.files()).for_each(|path| _ = reach.read(path));
+    let confined = if config.confine { reach.confine(&[])? } else { Confined::Not };
+    let user = account.map_or_else(|| rustix::process::geteuid().as_raw().to_string(), |account| account.name);
+    tracing::info!(user, confined = %confined, "the store has a process of its own");
+    Ok(())
+}
+
 /// Whether a reload can have what it wants.
 ///
 /// # Errors
@@ -77,7 +100,7 @@ fn becomes(args: &Serve, config: &Config) -> Result<Option<Account>, Failure> {
 }
 
 /// Whether there is no configuration at all.
-fn is_first_steps(args: &Serve) -> bool {
+pub fn is_first_steps(args: &Serve) -> bool {
     args.config.is_none() && args.clamd_conf.is_none()
 }
 
@@ -231,18 +254,24 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
         }
         listener.content.quarantine.iter().for_each(|folder| _ = reach.write(folder));
     }
-    if let Some(store) = &config.store {
-        reach.write(&store.folder).listen(&store.volume());
-        store.maildrop.iter().for_each(|folder| _ = reach.write(folder));
-        store.queue.srs_secret.iter().chain(&store.queue.logins).for_each(|path| _ = reach.read(path));
-        // A file of accounts is replaced by another of its name.
-        store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
-        [&store.sieve_before, &store.sieve_after, &store.sieve_global]
-            .into_iter()
-            .flatten()
-            .for_each(|path| _ = reach.read(path));
+    if !crate::store::apart::is_meant(config) {
+        reach_store(config, &mut reach);
     }
     wanted.cache.iter().for_each(|folder| _ = reach.write(folder));
     socket_paths(config).for_each(|path| _ = reach.listen(path));
     reach
+}
+
+/// Paths that the store needs.
+fn reach_store(config: &Config, reach: &mut Reach) {
+    let Some(store) = &config.store else { return };
+    reach.write(&store.folder).listen(&store.volume());
+    store.maildrop.iter().for_each(|folder| _ = reach.write(folder));
+    store.queue.srs_secret.iter().chain(&store.queue.logins).for_each(|path| _ = reach.read(path));
+    // A file of accounts is replaced by another of its name.
+    store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
+    [&store.sieve_before, &store.sieve_after, &store.sieve_global]
+        .into_iter()
+        .flatten()
+        .for_each(|path| _ = reach.read(path));
 }

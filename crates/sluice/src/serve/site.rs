@@ -40,8 +40,7 @@ use crate::lookups::Lookups;
 use crate::output::Failure;
 use crate::resolver::Resolver;
 use crate::resolver::blocks::Blocks;
-use crate::store::discovery;
-use crate::store::gateway::Store;
+use crate::store::local::Store;
 
 /// A socket that the event loop takes which serves the metrics.
 type MetricsSocket = Arc<Mutex<Option<TcpListener>>>;
@@ -297,11 +296,7 @@ fn memories(
 /// The mail store: the same through all reloads.
 fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>, Failure> {
     let Some(old) = old else {
-        let told = || discovery::of(config);
-        let open = |settings| {
-            let stop_seconds = config.resources.stop_seconds;
-            Store::open(settings, (config.cluster.as_ref(), stop_seconds), &config.tls.authorities, told())
-        };
+        let open = |settings| Store::open(settings, config);
         return Ok(config.store.as_ref().map(open).transpose()?.map(Arc::new));
     };
     let looked_up = |config: &Config| {
@@ -309,6 +304,7 @@ fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>
         config.lookups.iter().filter(|table| names.contains(&table.name)).cloned().collect::<Vec<_>>()
     };
     match config.store == old.config.store
+        && (config.store.is_none() || config.isolation == old.config.isolation)
         && config.cluster == old.config.cluster
         && looked_up(config) == looked_up(&old.config)
     {

@@ -13,6 +13,9 @@ use super::volume::{fill, segment_bytes};
 use crate::config::StoreSettings;
 use crate::output::Failure;
 
+/// Account made when there is no configuration.
+pub const NEWCOMER: &str = "me@example.org";
+
 /// Name and password of the account that is made for a newcomer.
 pub struct Newcomer {
     /// Its address.

@@ -1,136 +1,28 @@
-//! The mail store within `sluice serve`: its sockets, the mail that doors hand to it, and the gateway as its [host](super::host).
+//! The gateway as the [host](super::host) of its store: certificates, inspector and learner since the last reload.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
-use edge::message::authenticity::Evaluations;
 use edge::message::memory::What;
 use edge::message::passage::{Asked, Passage};
 use edge::message::trace::new_id;
 use edge::metrics::SessionOpen;
-use edge::net::listening::Sockets;
 use edge::net::stream::Stream;
 use edge::porch::runtime::Runtime;
-use edge::settings::{Ruling, Spam, Tls};
-use edge::upstream::within;
-use flow::{Action, Context, Flow, Inspecting, Protocol, Scoring, Study, Terms};
-use mailbox::Elsewhere;
-use mailbox::discovery::Discovery;
-use tokio::sync::mpsc;
+use edge::settings::{Ruling, Spam};
+use flow::{Action, Context, Flow, Inspecting, Inspector, Protocol, Scoring, Study, Terms};
 
 use super::host::{Host, LocalWork, Mail, Nobody, Unlearned, Work};
-use super::server::{Open, Server};
-use crate::config::dns::DnsSettings;
-use crate::config::{ClusterSettings, Door, StoreSettings};
-use crate::output::Failure;
-
-/// Connections that wait for a store that is not open yet.
-const WAITING_MAX: usize = 4_096;
 
 /// Bytes of a mail that are read at a time to be learned.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// The store, for the whole run.
-pub struct Store {
-    /// Settings of the store.
-    pub settings: StoreSettings,
-    open: Arc<Open>,
-    gateway: Arc<Gateway>,
-    server: Arc<Server>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl Store {
-    /// Opens the sockets.
-    ///
-    /// # Errors
-    /// When an address cannot be had.
-    pub fn open(
-        settings: &StoreSettings,
-        (cluster, stop_seconds): (Option<&ClusterSettings>, u64),
-        authorities: &std::path::Path,
-        discovery: Discovery,
-    ) -> Result<Store, String> {
-        let open = Arc::new(Open::new(settings, cluster)?);
-        let gateway = Arc::new(Gateway::default());
-        let server = Server::new(settings, (cluster, stop_seconds), authorities, discovery, gateway.clone())?;
-        let server = Arc::new(server);
-        Ok(Store { settings: settings.clone(), open, gateway, server, thread: Mutex::default() })
-    }
-
-    /// The doors, and where they listen.
-    pub fn doors(&self) -> &[(Door, Sockets)] {
-        &self.open.doors
-    }
-
-    /// The sockets of all its doors.
-    pub fn all_sockets(&self) -> impl Iterator<Item = &Sockets> {
-        self.open.doors.iter().map(|(_, sockets)| sockets).chain(&self.open.reception)
-    }
-
-    /// Sets certificates, inspector and learner of the store since the last reload.
-    pub fn show(&self, runtime: &Arc<Runtime>, spam: Option<Spam>) {
-        self.gateway.show(runtime, spam);
-    }
-
-    /// Opens the store, which is made if it is not there, and begins to serve; `elsewhere` knows accounts that its file does not.
-    ///
-    /// # Errors
-    /// As [`Server::prepare`].
-    pub fn begin(
-        &self,
-        hostname: &str,
-        dns: &DnsSettings,
-        tls: &Tls,
-        elsewhere: Option<Arc<dyn Elsewhere>>,
-    ) -> Result<(), Failure> {
-        let prepared = self.server.prepare(hostname, dns, tls, elsewhere)?;
-        let (handed, waiting) = mpsc::channel(WAITING_MAX);
-        let hand = move |stream, caller| {
-            handed.try_send((stream, caller)).map_err(|error| {
-                let (stream, _) = error.into_inner();
-                stream
-            })
-        };
-        within::offer(Box::new(hand));
-        let (server, open) = (self.server.clone(), self.open.clone());
-        let run = move || {
-            if let Err(error) = server.run(prepared, &open, waiting) {
-                tracing::error!(%error, "the store is closed");
-            }
-        };
-        let thread = std::thread::Builder::new().name("store".into()).spawn(run)?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(())
-    }
-
-    /// The counter of evaluations of DMARC, where reports are sent.
-    pub fn evaluations(&self) -> Option<Arc<dyn Evaluations>> {
-        self.server.evaluations()
-    }
-
-    /// Its numbers, in Prometheus' text format.
-    pub fn numbers(&self) -> String {
-        self.server.numbers()
-    }
-
-    /// Closes the store as soon as the mails that are being handed over are in it.
-    pub fn end(&self) {
-        self.server.end();
-    }
-
-    /// The same where no door hands over anything any more, and waits for it.
-    pub fn finish(&self) {
-        self.server.is_over();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        thread.map(JoinHandle::join);
-    }
-}
+/// An inspector, and the passwords that it tries.
+pub type Lender = (Arc<dyn Inspector>, Arc<[Box<[u8]>]>);
 
 /// The gateway as the host of its store: certificates, inspector and learner since the last reload.
 #[derive(Default)]
-struct Gateway(Mutex<Option<Shown>>);
+pub struct Gateway(Mutex<Option<Shown>>);
 
 #[derive(Clone)]
 struct Shown {
@@ -140,11 +32,18 @@ struct Shown {
 }
 
 impl Gateway {
-    fn show(&self, runtime: &Arc<Runtime>, spam: Option<Spam>) {
+    /// From here on this holds.
+    pub fn show(&self, runtime: &Arc<Runtime>, spam: Option<Spam>) {
         let spam = spam.filter(|spam| spam.bayes.as_ref().is_some_and(|bayes| bayes.moves));
         // Whose words are learned asks nobody.
         let lessons = spam.map(|spam| Arc::new(Ruling::to_learn(Spam { wait: None, ..spam })));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Shown { runtime: runtime.clone(), lessons });
+    }
+
+    /// The inspector, with the passwords that it tries; none before the gateway begins.
+    pub fn lender(&self) -> Option<Lender> {
+        let means = &self.now()?.runtime.means;
+        Some((means.inspector.clone(), means.passwords.clone()))
     }
 
     fn now(&self) -> Option<Shown> {
@@ -167,10 +66,8 @@ impl Host for Gateway {
     }
 
     fn inspect(&self, context: Context) -> Box<dyn Inspecting> {
-        match self.now() {
-            Some(Shown { runtime, .. }) => {
-                runtime.means.inspector.open(Context { passwords: runtime.means.passwords.clone(), ..context })
-            }
+        match self.lender() {
+            Some((inspector, passwords)) => inspector.open(Context { passwords, ..context }),
             None => Box::new(Nobody),
         }
     }

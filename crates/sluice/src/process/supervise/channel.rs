@@ -13,6 +13,7 @@
 //! | edge | `replace NUMBER TEXT` | | a new edge is wanted for it |
 //! | edge | `notify TEXT` | | what the service manager is to be told |
 //! | edge | `template` | socket | a process that those which inspect are copies of is wanted, with this as its standard input |
+//! | edge | `store` | socket | the process of the store is wanted, with this as its standard input |
 //! | edge | `compile` | three | a process that compiles signatures, with these as its standard input, output and error |
 //! | supervisor | `started PID` | | it was; 0 if it was not |
 //! | edge | `end PID` | | it is to go, if it is still there |

@@ -145,6 +145,14 @@ impl Lead {
         self.start("compile", &descriptors.map(AsFd::as_fd))
     }
 
+    /// Has the process of the store started, with this as its standard input.
+    ///
+    /// # Errors
+    /// When the supervisor does not.
+    pub fn keep_store(&'static self, way: &OwnedFd) -> io::Result<Started> {
+        self.start("store", &[way.as_fd()])
+    }
+
     /// Clients are served.
     pub fn ready(&self) {
         self.say("ready", &[]);

@@ -3,6 +3,7 @@
 //! ```text
 //!  sluice ── keeps sockets, starts, passes on signals and what the service manager is told
 //!    ├─ sluice: edge      what `serve` does: configuration, sockets, TLS, protocols
+//!    ├─ sluice: keep      on the edge's behalf, the store: volume, passwords, sessions
 //!    └─ sluice: jails  on the edge's behalf: `sluice: jail 1` and so on are its copies
 //! ```
 //!
@@ -19,6 +20,7 @@
 
 pub mod channel;
 mod heir;
+mod helper;
 mod keeper;
 pub mod lead;
 pub mod manager;
@@ -28,7 +30,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,7 +43,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::output::Failure;
-use crate::process::privileges;
 use manager::Manager;
 use reload::Waiters;
 
@@ -283,6 +284,7 @@ impl Supervisor {
             "ready" => self.is_ready(pid),
             "reloaded" | "failed" | "replace" if is_current => self.reloaded(what, rest),
             "notify" if is_current => self.tell(rest),
+            "store" => self.start_helper(pid, &["keep"], beside),
             "template" => self.start_helper(pid, &["jail"], beside),
             "compile" => self.start_helper(pid, &COMPILER, beside),
             "end" => self.end_helper(pid, rest.parse().unwrap_or(0)),
@@ -362,7 +364,10 @@ impl Supervisor {
     fn start_helper(&mut self, pid: u32, words: &[&str], beside: Vec<OwnedFd>) {
         let Some(edge) = self.edges.iter_mut().find(|edge| edge.pid == pid) else { return };
         let Some(channel) = edge.channel.clone() else { return };
-        let started = spawn(&edge.program, words, beside);
+        let started = match words {
+            ["keep"] => helper::keep(&edge.program, beside),
+            _ => helper::spawn(&edge.program, words, beside),
+        };
         if let Ok(helper) = &started {
             edge.helpers.push(*helper);
         }
@@ -485,25 +490,6 @@ impl Supervisor {
             self.due = Some(Instant::now() + PAUSE_MAX);
         }
     }
-}
-
-/// Starts this program with these arguments, and nothing but these descriptors; root's becomes nobody.
-fn spawn(program: &OwnedFd, words: &[&str], beside: Vec<OwnedFd>) -> io::Result<u32> {
-    use std::os::fd::AsRawFd as _;
-    let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
-    let title = if words.first() == Some(&"jail") { "sluice: jail" } else { "sluice" };
-    command.arg0(title).args(words).env_clear().current_dir("/").process_group(0);
-    jail::instructions::hand_on(&mut command);
-    let mut beside = beside.into_iter();
-    command.stdin(beside.next().ok_or(io::ErrorKind::InvalidData)?);
-    command.stdout(beside.next().map_or_else(Stdio::null, Stdio::from));
-    if let Some(error) = beside.next() {
-        command.stderr(error);
-    }
-    if privileges::is_root() {
-        command.uid(privileges::NOBODY).gid(privileges::NOBODY);
-    }
-    Ok(command.spawn()?.id())
 }
 
 fn send(pid: u32, signal: Sent) {
