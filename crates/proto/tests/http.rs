@@ -256,15 +256,77 @@ fn a_response_ends_where_it_says() {
 }
 
 #[test]
+fn responses_of_sloppy_servers_are_read_as_clients_read_them() {
+    let fields = [("X-A", "a"), ("Content-Length", "2"), ("X-B", "b")].map(|(name, value)| (name, value.to_owned()));
+    let ok = "HTTP/1.1 200 OK\r\nX-A: a\r\nContent-Length: 2\r\nX-B: b\r\n\r\nab";
+    let within = |line: &str| ok.replace("X-B", &format!("{line}\r\nX-B"));
+    let head_in_lf = ok.replace("\r\n", "\n");
+    for said in [
+        head_in_lf.clone(),
+        ok.replacen("\r\n", "\n", 1),
+        ok.replace("b\r\n\r\n", "b\r\n\n"),
+        ok.replace("b\r\n\r\n", "b\n\r\n"),
+        ok.replace("HTTP/1.1 ", "HTTP/1.1  "),
+        ok.replace("HTTP/1.1 ", "HTTP/1.1 \t "),
+        within("X Y: a"),
+        within("X@Y: a"),
+        within("\"X\": a"),
+        within("X(Y): a"),
+        within("X\u{e9}: a"),
+        within("X\u{1}: a"),
+        within(": a"),
+        within("no colon"),
+        within("X Y: a\r\n more\r\n\tand more"),
+    ] {
+        let (events, content, reusable) = ask("GET", &said);
+        let Some(ClientEvent::Response(response)) = events.first() else { panic!("{said:?}: {events:?}") };
+        let seen: Vec<_> =
+            response.fields.iter().map(|(name, value)| (name, String::from_utf8_lossy(value).into_owned())).collect();
+        assert_eq!((&seen[..], &*content, reusable), (&fields[..], "ab", true), "{said:?}");
+        assert_eq!((response.status.0, &*response.reason), (200, &b"OK"[..]), "{said:?}");
+    }
+    let said = ok.replace("a\r\n", "a\u{1}\u{b}b\u{7f}\r\n").replace(" OK", " O\u{2}K");
+    let (events, ..) = ask("GET", &said);
+    let Some(ClientEvent::Response(response)) = events.first() else { panic!("{events:?}") };
+    assert_eq!((response.fields.get("x-a"), &*response.reason), (Some(&b"a  b"[..]), &b"O K"[..]));
+    for codings in ["chunked, chunked", "chunked\r\nTransfer-Encoding: Chunked"] {
+        let said = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {codings}\r\n\r\n2\r\nab\r\n0\r\n\r\n");
+        let (events, content, reusable) = ask("GET", &said);
+        assert_eq!((events.len(), &*content, reusable), (3, "ab", false), "{codings}: {events:?}");
+    }
+    let trailer = "Content-Length: 5\r\nX-Sum: 1\r\nContent-Encoding: gzip\r\nno colon\r\nX Y: a\r\nX-Z: 2\n";
+    let said = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n{trailer}\r\n");
+    let (events, content, reusable) = ask("GET", &said);
+    let Some(ClientEvent::End(trailer)) = events.last() else { panic!("{events:?}") };
+    assert_eq!(trailer.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["X-Sum", "X-Z"]);
+    assert_eq!((&*content, reusable), ("ab", true));
+}
+
+#[test]
 fn responses_that_could_be_read_in_two_ways_are_refused() {
     for (said, refusal) in [
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", Refusal::TransferCoding),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", Refusal::TransferCoding),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip, chunked\r\n\r\n", Refusal::TransferCoding),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,chunkedx\r\n\r\n", Refusal::TransferCoding),
+        ("HTTP/1.1 200 OK\r\nTransfer Encoding: chunked\r\n\r\n", Refusal::FieldName),
+        ("HTTP/1.1 200 OK\r\n\"Transfer-Encoding\": chunked\r\n\r\n", Refusal::FieldName),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding\u{b}\u{b}x: chunked\r\n\r\n", Refusal::FieldName),
+        ("HTTP/1.1 200 OK\r\nContent-Length= 5\r\n\r\n", Refusal::FieldName),
+        ("HTTP/1.1 200 OK\nContent\u{1}Length: 5\n\n", Refusal::FieldName),
+        ("HTTP/1.1 200 OK\r\nX Y: a\r\n Transfer-Encoding: chunked\r\n\r\n", Refusal::FieldFolded),
+        ("HTTP/1.1 200 OK\r\nX: a\0\r\n\r\n", Refusal::ControlByte),
+        ("HTTP/1.1 200 OK\r\nX\0: a\r\n\r\n", Refusal::ControlByte),
+        ("HTTP/1.1 200 OK\r\nX: a\rContent-Length: 0\r\n\r\n", Refusal::BareReturn),
+        ("HTTP/1.1 200 OK\r\nX: a\r\r\n\r\n", Refusal::BareReturn),
+        ("HTTP/1.1 200 OK\n\u{b}Content-Length: 0\n\n", Refusal::FieldName),
+        ("HTTP/1.1 200 OK\r\nContent-Length\u{1}: 5\r\n\r\n", Refusal::FieldName),
+        ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1\na\n0\n\n", Refusal::BareNewline),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nTransfer Encoding: x\r\n\r\n", Refusal::FieldName),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nab", Refusal::Incomplete),
         ("HTTP/1.1 200 OK\r\n folded: x\r\n\r\n", Refusal::FieldFolded),
         ("HTTP/1.1 200 OK\r\nX: y\r\n Transfer-Encoding: chunked\r\n\r\n", Refusal::FieldFolded),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", Refusal::Length),
-        ("HTTP/1.1 200 OK\nContent-Length: 1\n\n", Refusal::BareNewline),
+        ("HTTP/1.1 200 OK\nContent-Length: 1\n\n", Refusal::Incomplete),
         ("HTTP/1.1 20 OK\r\n\r\n", Refusal::StartLine),
         ("HTTP/1.1 099 OK\r\n\r\n", Refusal::StartLine),
         ("HTTP/1.1 2000 OK\r\n\r\n", Refusal::StartLine),
@@ -369,6 +431,10 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
             "\n",
             "a",
             "X: y\r\n",
+            "X Y: z\r\n",
+            "X: y\n",
+            " fold\r\n",
+            "HTTP/1.1  200 OK\n",
         ])
         .prop_map(|piece| piece.as_bytes().to_vec()),
         prop::collection::vec(any::<u8>(), 0..4),

@@ -3,6 +3,7 @@
 use super::Version;
 use super::chunks::{Chunks, Piece, part};
 use super::field::{Fields, trim};
+use super::head::Manner;
 use super::limits::Limits;
 use super::refusal::Refusal;
 
@@ -39,15 +40,16 @@ impl Framing {
 }
 
 /// The framing that the fields of a response declare. What servers and every client agree on is read: chunks in HTTP/1.0 and beside a
-/// length, which does not count then (RFC 9112, section 6.3), and `identity`, the coding of RFC 2616 that is none. The message is written
-/// anew, so no later reader sees two.
+/// length, which does not count then (RFC 9112, section 6.3), `chunked` that is named twice, and `identity`, the coding of RFC 2616 that is
+/// none. The message is written anew, so no later reader sees two.
 pub(crate) fn declared_by_response(fields: &Fields) -> Result<Option<Framing>, Refusal> {
     let is_identity = |coding: &&[u8]| coding.eq_ignore_ascii_case(b"identity");
     let mut codings = fields.elements("transfer-encoding").filter(|coding| !is_identity(coding));
-    match (codings.next(), codings.next()) {
-        (None, _) => Ok(length(fields)?.map(Framing::Length)),
-        (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Some(Framing::Chunked)),
-        _ => Err(Refusal::TransferCoding),
+    let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
+    match codings.next() {
+        None => Ok(length(fields)?.map(Framing::Length)),
+        Some(first) if is_chunked(first) && codings.all(is_chunked) => Ok(Some(Framing::Chunked)),
+        Some(_) => Err(Refusal::TransferCoding),
     }
 }
 
@@ -77,10 +79,15 @@ pub(crate) enum Body {
 
 impl Body {
     pub fn new(framing: Framing) -> Body {
+        Body::of(framing, Manner::Strict)
+    }
+
+    /// The body of a message whose lines are read in this manner.
+    pub fn of(framing: Framing, manner: Manner) -> Body {
         match framing {
             Framing::Empty => Body::Counted(0),
             Framing::Length(bytes) => Body::Counted(bytes),
-            Framing::Chunked => Body::Chunked(Chunks::default()),
+            Framing::Chunked => Body::Chunked(Chunks::of(manner)),
             Framing::Close => Body::Endless,
         }
     }

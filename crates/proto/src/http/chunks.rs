@@ -4,7 +4,7 @@
 //! counted. Each line ends with CR LF, and each chunk exactly where its size says.
 
 use super::field::Fields;
-use super::head::{self, HeadBuffer};
+use super::head::{self, HeadBuffer, Manner};
 use super::limits::Limits;
 use super::refusal::Refusal;
 
@@ -23,6 +23,8 @@ pub(crate) enum Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     state: State,
+    /// How the lines of the trailer are read.
+    manner: Manner,
     /// Bytes of the line under way.
     line_bytes: usize,
     extension_bytes: usize,
@@ -73,6 +75,11 @@ const NOT_IN_TRAILERS: [&str; 9] = [
 ];
 
 impl Chunks {
+    /// Chunks whose trailer is read in this manner.
+    pub fn of(manner: Manner) -> Chunks {
+        Chunks { manner, ..Chunks::default() }
+    }
+
     /// Takes a prefix of the input and returns its meaning.
     pub fn step(&mut self, input: &[u8], limits: &Limits) -> Result<Piece, Refusal> {
         match &mut self.state {
@@ -86,7 +93,7 @@ impl Chunks {
             State::Trailer(lines) => {
                 let (count, complete) = lines.take(input, limits)?;
                 if let Some(lines) = complete {
-                    self.state = State::End(trailer(&lines, limits)?);
+                    self.state = State::End(trailer(&lines, limits, self.manner)?);
                 }
                 Ok(Piece::Frame(count))
             }
@@ -155,18 +162,22 @@ impl Chunks {
             self.ieof = 0;
         }
         match size {
-            0 => State::Trailer(HeadBuffer::trailer()),
+            0 => State::Trailer(HeadBuffer::trailer(self.manner)),
             size => State::Content(size),
         }
     }
 }
 
-fn trailer(lines: &[u8], limits: &Limits) -> Result<Fields, Refusal> {
-    let fields = head::fields(lines, limits)?;
-    match NOT_IN_TRAILERS.iter().any(|name| fields.get(name).is_some()) {
-        true => Err(Refusal::Trailer),
-        false => Ok(fields),
+fn trailer(lines: &[u8], limits: &Limits, manner: Manner) -> Result<Fields, Refusal> {
+    let mut fields = head::fields(lines, limits, manner)?;
+    let is_misplaced = NOT_IN_TRAILERS.iter().any(|name| fields.get(name).is_some());
+    match manner {
+        Manner::Strict if is_misplaced => return Err(Refusal::Trailer),
+        Manner::Strict => {}
+        // Dropped, as the standard allows.
+        Manner::OfResponse => NOT_IN_TRAILERS.iter().for_each(|name| fields.remove(name)),
     }
+    Ok(fields)
 }
 
 /// Takes as much of the input as is left, and counts it down.

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use super::body::Body;
 use super::chunks::Piece;
 use super::field::Fields;
-use super::head::HeadBuffer;
+use super::head::{HeadBuffer, Manner};
 use super::limits::Limits;
 use super::refusal::Refusal;
 use super::request::Request;
@@ -86,7 +86,7 @@ impl Client {
         self.method.clone_from(&request.method);
         self.asks_upgrade = request.fields.get("upgrade").is_some();
         self.interim = 0;
-        self.state = State::Head(HeadBuffer::default());
+        self.state = State::Head(HeadBuffer::of_response());
         true
     }
 
@@ -163,7 +163,7 @@ impl Client {
         }
         if status.is_interim() && status.0 != 101 {
             self.interim = self.interim.saturating_add(1);
-            self.state = State::Head(HeadBuffer::default());
+            self.state = State::Head(HeadBuffer::of_response());
             let is_one = self.interim <= self.limits.interim_max;
             return if is_one { Ok(ClientEvent::Interim(Box::new(response))) } else { Err(Refusal::TooManyInterim) };
         }
@@ -171,7 +171,7 @@ impl Client {
         self.state = match status {
             _ if status.opens_tunnel(&self.method) => State::Tunnel,
             _ if status.is_bodiless(&self.method) => State::Body(Body::Counted(0)),
-            _ => State::Body(Body::new(response.framing)),
+            _ => State::Body(Body::of(response.framing, Manner::OfResponse)),
         };
         Ok(ClientEvent::Response(Box::new(response)))
     }

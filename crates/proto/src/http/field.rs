@@ -51,20 +51,30 @@ impl Fields {
         self.append(name, rest.get(1..).unwrap_or_default())
     }
 
-    /// Parses a line of a response: blanks before its colon are taken away, and a fold is a blank, which in a request are refused
-    /// (RFC 9112, sections 5.1 and 5.2). A fold that others take for a field is refused here, too.
-    pub(super) fn push_response_line(&mut self, line: &[u8]) -> Result<(), Refusal> {
-        if line.first().is_some_and(|&byte| matches!(byte, b' ' | b'\t')) && !self.is_empty() {
+    /// Parses a line of a response; whether it is kept. Blanks before its colon are taken away, and a fold is a blank, which in a
+    /// request are refused (RFC 9112, sections 5.1 and 5.2). A fold that others take for a field is refused here, too. A line without
+    /// a valid name is dropped with its folds (`is_dropped`: the one before was), unless the name may be one by which the message is framed.
+    pub(super) fn push_response_line(&mut self, line: &[u8], is_dropped: bool) -> Result<bool, Refusal> {
+        if line.first().is_some_and(|&byte| matches!(byte, b' ' | b'\t')) && (is_dropped || !self.is_empty()) {
             let more = trim(line);
             let name = more.iter().take_while(|&&byte| is_token(byte)).count();
-            return if more.get(name) == Some(&b':') { Err(Refusal::FieldFolded) } else { self.extend_last(more) };
+            return match more.get(name) {
+                Some(b':') => Err(Refusal::FieldFolded),
+                _ if is_dropped => Ok(false),
+                _ => self.extend_last(more).map(|()| true),
+            };
         }
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let (name, rest) = line.split_at(colon);
-        match name.trim_ascii_end() {
-            bare if bare.len() < name.len() => self.push_line(&[bare, rest].concat()),
-            _ => self.push_line(line),
+        let name = name.trim_ascii_end();
+        if is_name(name) && !rest.is_empty() {
+            self.append(name, rest.get(1..).unwrap_or_default())?;
+            return Ok(true);
         }
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            return Err(Refusal::FieldFolded);
+        }
+        if may_frame(name) { Err(Refusal::FieldName) } else { Ok(false) }
     }
 
     /// Appends to the value of the last field, whose bytes are the last.
@@ -78,7 +88,7 @@ impl Fields {
     }
 
     fn append(&mut self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        if name.is_empty() || !name.iter().all(|&byte| is_token(byte)) {
+        if !is_name(name) {
             return Err(Refusal::FieldName);
         }
         let value = trim(value);
@@ -204,6 +214,17 @@ impl core::fmt::Debug for Fields {
 
 fn slice<'b>(bytes: &'b [u8], span: &Range<u32>) -> &'b [u8] {
     bytes.get(span.start as usize..span.end as usize).unwrap_or_default()
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|&byte| is_token(byte))
+}
+
+/// Whether the letters of a name are those of a field that frames the message, or its first ones: others may read it as that field.
+fn may_frame(name: &[u8]) -> bool {
+    const FRAMING: [&[u8]; 2] = [b"contentlength", b"transferencoding"];
+    let letters: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect();
+    FRAMING.iter().any(|framing| letters.starts_with(framing))
 }
 
 /// Removes blanks and tabs around a value.

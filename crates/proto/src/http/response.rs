@@ -45,10 +45,13 @@ impl Response {
         let (line, mut fields) = head::split_response(head, limits)?;
         let (version, rest) = line.split_at_checked(8).ok_or(Refusal::StartLine)?;
         let version = Version::parse(version)?;
+        // Several blanks are one (RFC 9112, section 4).
+        let blanks = rest.iter().take_while(|&&byte| matches!(byte, b' ' | b'\t')).count();
+        let rest = rest.get(blanks.saturating_sub(1)..).unwrap_or_default();
         let (code, reason) = rest.split_at_checked(4).ok_or(Refusal::StartLine)?;
         let status = match (code, reason.first()) {
             // Codes beyond 599 are read as 5xx by whoever does not know them (RFC 9110, section 15).
-            (&[b' ', first @ b'1'..=b'9', second @ b'0'..=b'9', third @ b'0'..=b'9'], None | Some(b' ')) => {
+            (&[b' ' | b'\t', first @ b'1'..=b'9', second @ b'0'..=b'9', third @ b'0'..=b'9'], None | Some(b' ')) => {
                 let digit = |byte: u8| u16::from(byte.wrapping_sub(b'0'));
                 Status(
                     digit(first)
@@ -62,7 +65,8 @@ impl Response {
         let reason = reason.get(1..).unwrap_or_default().to_vec();
         let undeclared = if status.is_bodiless(method) { Framing::Empty } else { Framing::Close };
         let framing = declared_by_response(&fields)?.unwrap_or(undeclared);
-        if framing == Framing::Chunked && (fields.get("content-length").is_some() || version < Version::Http11) {
+        let is_odd = fields.get("content-length").is_some() || fields.elements("transfer-encoding").nth(1).is_some();
+        if framing == Framing::Chunked && (is_odd || version < Version::Http11) {
             // Others read another end, so nothing follows on this connection.
             fields.remove("content-length");
             fields.set("Connection", b"close");

@@ -137,7 +137,7 @@ impl Head {
 
 /// The lines of a head that is all of these bytes, without the empty one at its end.
 pub(super) fn lines(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, Refusal> {
-    let mut buffer = head::HeadBuffer::trailer();
+    let mut buffer = head::HeadBuffer::trailer(head::Manner::Strict);
     let mut rest = bytes;
     loop {
         let (count, complete) = buffer.take(rest, limits)?;
