@@ -10,6 +10,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Uri, Version, request, response};
 use proto::http::{Fields, Framing, Request, Response, Target};
+use proto::messages::Form;
 use tokio::time::timeout;
 
 /// Bytes of a head.
@@ -87,7 +88,7 @@ pub fn response_from(parts: &response::Parts, is_over: bool) -> Option<Response>
     let framing = match length {
         _ if lengths.next().is_some() => return None,
         // In HTTP/1.1, no trailer follows a body with a length.
-        Some(Some(_)) if !is_over && parts.headers.contains_key("trailer") => Framing::Chunked,
+        Some(Some(_)) if !is_over && has_trailer(&parts.headers) => Framing::Chunked,
         Some(length) => Framing::Length(length?),
         None if is_over => Framing::Empty,
         None => Framing::Chunked,
@@ -99,6 +100,12 @@ pub fn response_from(parts: &response::Parts, is_over: bool) -> Option<Response>
         }
     }
     Some(response)
+}
+
+/// Whether a trailer follows: it is announced, or the status of gRPC, which servers do not announce.
+fn has_trailer(fields: &HeaderMap) -> bool {
+    let is_call = |kind: &HeaderValue| Form::of(kind.as_bytes()) == Some(Form::Grpc);
+    fields.contains_key("trailer") || fields.get("content-type").is_some_and(is_call)
 }
 
 /// A response as HTTP/2 has it; none where that cannot be.
@@ -243,6 +250,8 @@ mod tests {
         let announced = [("content-length", "3"), ("trailer", "x-sum")];
         assert_eq!(response_from(&parts(&announced), false).unwrap().framing, Framing::Chunked);
         assert_eq!(response_from(&parts(&announced), true).unwrap().framing, Framing::Length(3));
+        let call = [("content-length", "3"), ("content-type", "application/grpc+proto")];
+        assert_eq!(response_from(&parts(&call), false).unwrap().framing, Framing::Chunked);
         assert_eq!(response_from(&parts(&[]), true).unwrap().framing, Framing::Empty);
         assert!(response_from(&parts(&[("content-length", "3"), ("content-length", "3")]), false).is_none());
     }
