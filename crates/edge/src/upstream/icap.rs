@@ -1,7 +1,7 @@
 //! Services of ICAP (RFC 3507) that are asked: their properties, and connections that are kept.
 //!
-//! Bounds, of an event loop and for each service: as many connections at a time as the service allows, at most 100; 8 that wait for their next
-//! question, each for a minute. Properties are asked for again when their time is over (at least a minute, at most a day), or when `ISTag` has
+//! Bounds of an event loop: for each service as many connections at a time as it allows, at most 100; for each host 8 that wait for their next
+//! question to any service there, each for a minute. Properties are asked for again when their time is over (at least a minute, at most a day), or when `ISTag` has
 //! changed. A service that cannot be reached is not tried again for five seconds.
 
 use std::cell::{Cell, RefCell};
@@ -50,7 +50,14 @@ const SECONDS: u32 = 3_600;
 
 /// The services that an event loop asks.
 #[derive(Default)]
-pub struct Services(RefCell<HashMap<String, Rc<Service>>>);
+pub struct Services {
+    all: RefCell<HashMap<String, Rc<Service>>>,
+    /// The connections that wait, by host and port.
+    idle: RefCell<HashMap<String, Idle>>,
+}
+
+/// Connections to one host that wait for their next question.
+type Idle = Rc<RefCell<Vec<(Link, Instant)>>>;
 
 /// A service.
 pub struct Service {
@@ -58,7 +65,7 @@ pub struct Service {
     authority: String,
     offer: RefCell<Option<(Rc<Offer>, Instant)>>,
     down_until: Cell<Option<Instant>>,
-    idle: RefCell<Vec<(Link, Instant)>>,
+    idle: Idle,
     places: Arc<Semaphore>,
     places_max: Cell<usize>,
 }
@@ -78,22 +85,24 @@ pub struct Link {
 impl Services {
     /// The service of this URI, which is at `authority`.
     pub fn get(&self, uri: &str, authority: &str) -> Rc<Service> {
-        let mut all = self.0.borrow_mut();
+        let (mut all, mut hosts) = (self.all.borrow_mut(), self.idle.borrow_mut());
         if all.len() >= SERVICES_MAX && !all.contains_key(uri) {
             all.clear();
+            hosts.clear();
         }
-        all.entry(uri.into()).or_insert_with(|| Rc::new(Service::new(uri, authority))).clone()
+        let mut idle = || hosts.entry(authority.into()).or_default().clone();
+        all.entry(uri.into()).or_insert_with(|| Rc::new(Service::new(uri, authority, idle()))).clone()
     }
 }
 
 impl Service {
-    fn new(uri: &str, authority: &str) -> Service {
+    fn new(uri: &str, authority: &str, idle: Idle) -> Service {
         Service {
             uri: uri.into(),
             authority: authority.into(),
             offer: RefCell::default(),
             down_until: Cell::default(),
-            idle: RefCell::default(),
+            idle,
             places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
             places_max: Cell::new(CONNECTIONS_MAX),
         }
@@ -162,7 +171,9 @@ impl Service {
     fn kept(&self) -> Option<Link> {
         let mut idle = self.idle.borrow_mut();
         idle.retain(|(link, until)| Instant::now() < *until && link.is_quiet());
-        idle.pop().map(|(link, _)| link)
+        let (mut link, _) = idle.pop()?;
+        link.client.turn_to(&self.uri);
+        Some(link)
     }
 
     async fn dial(&self) -> io::Result<Link> {
@@ -310,6 +321,16 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn services_of_one_host_share_connections_that_wait() {
+        let services = Services::default();
+        let [requests, responses, other] =
+            [("icap://a:1/req", "a:1"), ("icap://a:1/resp", "a:1"), ("icap://b:1/req", "b:1")]
+                .map(|(uri, authority)| services.get(uri, authority));
+        assert!(Rc::ptr_eq(&requests.idle, &responses.idle) && !Rc::ptr_eq(&requests.idle, &other.idle));
+        assert!(Rc::ptr_eq(&requests, &services.get("icap://a:1/req", "a:1")));
+    }
 
     #[test]
     fn drops_spend_the_time_of_a_service_and_64_kib_earn_it_again() {

@@ -288,6 +288,14 @@ impl Client {
         matches!(self.writing, Writing::Preview | Writing::Body)
     }
 
+    /// Asks another service of the same host from now on.
+    pub fn turn_to(&mut self, uri: &str) {
+        if self.uri != uri {
+            self.uri = uri.into();
+            self.tag.clear();
+        }
+    }
+
     /// `ISTag` of the last answer.
     pub fn tag(&self) -> &[u8] {
         &self.tag
