@@ -7,6 +7,7 @@ use flow::{Spared, State, Unfinished, Verdict};
 use proto::http::{ClientEvent, Fields, Framing, Part, Response};
 
 use super::head;
+use super::line::Ending;
 use super::object;
 use super::received;
 use super::refused::Refused;
@@ -15,7 +16,6 @@ use super::session::{SILENCE_WAIT, Session};
 use super::side_by_side::Answer;
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
-use crate::message::trace::{self, new_id};
 use crate::net::wire::Wire;
 use crate::porch::filter::Cause;
 use crate::settings::UnknownCodings;
@@ -251,18 +251,9 @@ impl Session {
     async fn answer_empty(&mut self, order: &Order, response: &Response) -> Result<(), Failure> {
         self.server.respond(response);
         self.server.end(&Fields::default());
-        tracing::info!(
-            id = new_id(),
-            door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
-            user = self.user(),
-            method = order.request.method,
-            url = trace::printable(&String::from_utf8_lossy(&order.url)),
-            status = response.status.0,
-            bytes = 0,
-            action = "pass",
-            "object"
-        );
+        let (status, media_type) = (response.status.0, response.fields.get("content-type"));
+        let ending = Ending { status, media_type, action: "pass", ..Ending::default() };
+        self.log(&order.request.method, &order.url, &ending);
         Ok(self.send().await?)
     }
 }

@@ -93,6 +93,7 @@ impl Session {
 
     async fn converse(mut self) -> io::Result<()> {
         while let Some(request) = self.next_request().await? {
+            self.began = Instant::now();
             self.shared.runtime.borrow().metrics.http_requests_total.add(1);
             if request.method == "CONNECT" {
                 match self.tunnel(&request).await? {

@@ -10,6 +10,7 @@ pub(crate) mod http;
 mod http2;
 pub(crate) mod icap;
 mod language;
+mod line;
 mod login;
 mod named;
 mod object;

@@ -5,8 +5,8 @@ use std::io;
 
 use proto::http::{Framing, Request, Response, Target};
 
+use super::line::Ending;
 use super::session::Session;
-use crate::message::trace::{self, new_id};
 use crate::settings::Mode;
 
 /// The paths of the script.
@@ -40,17 +40,8 @@ impl Session {
     /// Answers with a response of our own.
     async fn answer_own(&mut self, request: &Request, response: &Response, body: &[u8]) -> io::Result<()> {
         self.server.answer(response, body);
-        tracing::info!(
-            id = new_id(),
-            door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
-            method = request.method,
-            url = trace::printable(&String::from_utf8_lossy(request.path())),
-            status = response.status.0,
-            bytes = body.len(),
-            action = "pass",
-            "object"
-        );
+        let (status, bytes) = (response.status.0, body.len() as u64);
+        self.log(&request.method, request.path(), &Ending { status, bytes, action: "pass", ..Ending::default() });
         self.send().await
     }
 }

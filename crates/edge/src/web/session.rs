@@ -10,6 +10,7 @@ use proto::http::{Limits, Server};
 use tokio::time::{Instant, timeout_at};
 
 use super::language::Language;
+use super::line::{Ending, Line};
 use super::opened::Opened;
 use super::page::{self, Told};
 use super::refused::Refused;
@@ -50,6 +51,8 @@ pub struct Session {
     pub(super) user: Option<Arc<User>>,
     /// The language of the client, as its last request says.
     pub(super) language: Language,
+    /// The time of its last request.
+    pub(super) began: Instant,
 }
 
 impl Session {
@@ -78,6 +81,7 @@ impl Session {
             is_encrypted,
             user: None,
             language: Language::default(),
+            began: Instant::now(),
         }
     }
 
@@ -96,19 +100,45 @@ impl Session {
         refused.field.iter().for_each(|(name, value)| _ = response.fields.push(name, value));
         self.server.answer(&response, &body);
         self.shared.runtime.borrow().metrics.http_refused_total.add(1);
-        tracing::info!(
-            id,
-            door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
-            user = self.user(),
+        self.log(
             method,
-            url,
-            status = response.status.0,
-            action = "refuse",
-            reason = &*refused.detail,
-            "object"
+            url.as_bytes(),
+            &Ending {
+                id: Some(&id),
+                status: response.status.0,
+                bytes: body.len() as u64,
+                action: "refuse",
+                reason: Some(&refused.detail),
+                ..Ending::default()
+            },
         );
         self.send().await
+    }
+
+    /// Writes the line of an exchange that has ended.
+    pub(super) fn log(&self, method: &str, url: &[u8], ending: &Ending<'_>) {
+        let (new, url) = (new_id(), trace::printable(&String::from_utf8_lossy(url)));
+        let media_type = ending.media_type.map(|kind| trace::printable(&String::from_utf8_lossy(kind)));
+        Line {
+            id: ending.id.unwrap_or(&new),
+            door: &self.door,
+            client: self.peer.ip(),
+            user: self.user(),
+            method,
+            url: &url,
+            status: Some(ending.status),
+            media_type: media_type.as_deref(),
+            messages: ending.messages,
+            bytes: ending.bytes,
+            action: ending.action,
+            found: None,
+            page: None,
+            reason: ending.reason,
+            would_block: None,
+            streamed: None,
+            took: self.began.elapsed(),
+        }
+        .write();
     }
 
     /// Ends the connection in good order.

@@ -8,20 +8,20 @@
 use std::cell::RefCell;
 use std::io;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proto::http::{Client, ClientEvent, Framing, Refusal, Response, Server, ServerEvent};
 use proto::messages::Form;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
+use super::line::Ending;
 use super::received;
 use super::refused::Refused;
 use super::relay::{Relay, Stopped, form_of_response};
 use super::session::Session;
 use super::vet::Order;
 use super::watch::Objection;
-use crate::message::trace::{self, new_id};
 use crate::net::wire::Wire;
 use crate::porch::filter::Pass;
 use crate::upstream::destination::Failure;
@@ -65,6 +65,7 @@ pub(super) struct Answer {
 /// Facts about an exchange for the log.
 #[derive(Default)]
 struct Told {
+    media_type: Option<Vec<u8>>,
     messages: u64,
     bytes: u64,
     has_begun: bool,
@@ -100,7 +101,7 @@ impl Session {
         origin: &mut Origin,
         answer: Option<Answer>,
     ) -> Result<Option<Box<Response>>, Failure> {
-        let (began, mut control) = (Instant::now(), self.shared.control.clone());
+        let mut control = self.shared.control.clone();
         let (Some((mut client_side, asked)), Some((mut origin_side, answered))) =
             (self.wire.take_parts(), origin.wire.take_parts())
         else {
@@ -128,7 +129,9 @@ impl Session {
             };
             let of_answer = down.answer.as_ref().map_or((0, 0), |(_, relay)| (relay.messages, relay.bytes));
             let of_request = up.relay.as_ref().map_or(0, |relay| relay.messages);
+            let media_type = down.answer.as_ref().and_then(|(answer, _)| answer.response.fields.get("content-type"));
             let told = Told {
+                media_type: media_type.map(Into::into),
                 messages: of_request + of_answer.0,
                 bytes: of_answer.1,
                 has_begun: down.has_begun,
@@ -142,7 +145,7 @@ impl Session {
         origin.is_proved = false;
         self.is_sending = !told.is_whole;
         let end = end.map_err(|failure| if matches!(failure, Failure::Ended) { origin.ended() } else { failure });
-        self.conclude_messages(order, end, (told, began)).await
+        self.conclude_messages(order, end, told).await
     }
 
     /// What the client is told at the end, and the log.
@@ -150,9 +153,9 @@ impl Session {
         &mut self,
         order: &Order,
         end: Result<End, Failure>,
-        (told, began): (Told, Instant),
+        told: Told,
     ) -> Result<Option<Box<Response>>, Failure> {
-        let mut action = "cut";
+        let (mut action, mut reason) = ("cut", None);
         let outcome = match end {
             Ok(End::Other(response)) => return Ok(Some(response)),
             Ok(End::Refused(refused)) => {
@@ -175,7 +178,7 @@ impl Session {
                 Err(Failure::Client(error))
             }
             Err(failure) if told.has_begun => {
-                tracing::info!(client = %self.peer.ip(), reason = failure.detail(), "response broken off");
+                reason = Some(failure.detail());
                 Err(self.cut())
             }
             Err(failure) => {
@@ -184,20 +187,16 @@ impl Session {
                 return Err(failure);
             }
         };
-        tracing::info!(
-            id = new_id(),
-            door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
-            user = self.user(),
-            method = order.request.method,
-            url = trace::printable(&String::from_utf8_lossy(&order.url)),
-            status = 200,
-            messages = told.messages,
-            bytes = told.bytes,
+        let ending = Ending {
+            status: 200,
+            media_type: told.media_type.as_deref(),
+            messages: Some(told.messages),
+            bytes: told.bytes,
             action,
-            ms = began.elapsed().as_millis() as u64,
-            "object"
-        );
+            reason: reason.as_deref(),
+            ..Ending::default()
+        };
+        self.log(&order.request.method, &order.url, &ending);
         outcome
     }
 

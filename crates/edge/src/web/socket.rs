@@ -12,13 +12,13 @@ use proto::http::Response;
 use proto::websocket::{Event, Kind, POLICY_VIOLATION, Reader, Sender, frame};
 use stream::Object;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::head;
+use super::line::Ending;
 use super::session::Session;
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
-use crate::message::trace::{self, new_id};
 use crate::net::tls::random;
 use crate::porch::filter::Pass;
 use crate::upstream::destination::Failure;
@@ -67,9 +67,8 @@ impl Session {
         else {
             return Err(Failure::Ended);
         };
-        let began = Instant::now();
         let mut control = self.shared.control.clone();
-        let (end, messages) = {
+        let (end, messages, bytes) = {
             let (client_reads, client_writes) = tokio::io::split(&mut client);
             let (server_reads, server_writes) = tokio::io::split(&mut server);
             let mut up = Direction::new(self, order, Sender::Client, asked);
@@ -83,7 +82,7 @@ impl Session {
                     _ = control.wait_for(|control| control.stopping) => Ok(End::Over),
                 }
             };
-            (end, up.messages + down.messages)
+            (end, up.messages + down.messages, up.bytes + down.bytes)
         };
         if matches!(end, Ok(End::Cut)) {
             let mut words = Vec::new();
@@ -91,16 +90,9 @@ impl Session {
             let _ = timeout(WRITE_WAIT, client.write_all(&words)).await;
         }
         client.close().await;
-        tracing::info!(
-            id = new_id(),
-            door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
-            url = trace::printable(&String::from_utf8_lossy(&order.url)),
-            messages,
-            action = if matches!(end, Ok(End::Cut)) { "cut" } else { "pass" },
-            ms = began.elapsed().as_millis() as u64,
-            "websocket"
-        );
+        let action = if matches!(end, Ok(End::Cut)) { "cut" } else { "pass" };
+        let ending = Ending { status: 101, messages: Some(messages), bytes, action, ..Ending::default() };
+        self.log("WEBSOCKET", &order.url, &ending);
         Ok(())
     }
 }
@@ -122,6 +114,8 @@ struct Direction<'a> {
     input: Vec<u8>,
     message: Option<Message>,
     messages: u64,
+    /// Bytes of their content.
+    bytes: u64,
 }
 
 /// A message on its way.
@@ -133,7 +127,7 @@ struct Message {
 
 impl<'a> Direction<'a> {
     fn new(session: &'a Session, order: &'a Order, sender: Sender, input: Vec<u8>) -> Direction<'a> {
-        Direction { session, order, sender, reader: Reader::new(sender), input, message: None, messages: 0 }
+        Direction { session, order, sender, reader: Reader::new(sender), input, message: None, messages: 0, bytes: 0 }
     }
 
     /// Hands messages on until a side ends.
@@ -200,6 +194,7 @@ impl<'a> Direction<'a> {
         let key = self.key()?;
         let Some(message) = &mut self.message else { return Ok(false) };
         let mut rest = self.reader.content();
+        self.bytes += rest.len() as u64;
         while !rest.is_empty() {
             let passage = &mut message.subject.passage;
             let count = passage.hold().piece_bytes(rest.len()).min(rest.len());

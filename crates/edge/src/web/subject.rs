@@ -8,6 +8,7 @@ use proto::http::Response;
 use stream::{Class, Object};
 
 use super::language::Language;
+use super::line::{self, Line};
 use super::page::{self, Told};
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage};
@@ -196,26 +197,29 @@ impl Subject {
         let bad = page.filter(|page| page.is_bad());
         let told_alone = bad.filter(|page| !page.blocks).and_then(detail);
         let reason = bad.filter(|page| page.blocks).and_then(detail);
-        tracing::info!(
-            id = self.passage.id(),
-            door = door.listener.protocol().name(),
-            %client,
-            user = self.user,
-            method = &*self.method,
-            url = &*self.url,
+        let (found, categories) = (verdict.map(journal::found), page.map(categories).unwrap_or_default());
+        let [reason, would_block, media_type] = [&reason, &told_alone, &self.media_type.as_deref().map(Into::into)]
+            .map(|text| text.as_deref().map(trace::printable));
+        Line {
+            id: self.passage.id(),
+            door,
+            client,
+            user: self.user.as_deref(),
+            method: &self.method,
+            url: &self.url,
             status,
-            media_type = self.media_type.as_deref().map(trace::printable),
-            bytes = self.passage.received(),
-            action = outcome.name(),
-            found = verdict.map(journal::found),
-            points = page.map(|page| page.points),
-            categories = page.map(categories),
-            reason = reason.as_deref().map(trace::printable),
-            would_block = told_alone.as_deref().map(trace::printable),
-            streamed = self.has_begun && self.passage.is_streamed(),
-            ms = self.passage.age().as_millis() as u64,
-            "object"
-        );
+            media_type: media_type.as_deref(),
+            messages: None,
+            bytes: self.passage.received(),
+            action: outcome.name(),
+            found: found.as_deref(),
+            page: page.map(|page| line::Page { points: page.points, categories: &categories }),
+            reason: reason.as_deref(),
+            would_block: would_block.as_deref(),
+            streamed: Some(self.has_begun && self.passage.is_streamed()),
+            took: self.passage.age(),
+        }
+        .write();
     }
 }
 
