@@ -73,7 +73,7 @@ pub struct Accounts {
 }
 
 /// A way to read a file of accounts.
-type Read = fn(&str) -> Result<Directory, String>;
+type Read = fn(&Path, &str) -> Result<Directory, String>;
 
 #[derive(Debug)]
 struct Held {
@@ -91,7 +91,7 @@ impl Accounts {
     /// # Errors
     /// When it cannot be read or understood.
     pub fn open(path: &Path) -> io::Result<Accounts> {
-        Accounts::open_by(path, Directory::parse)
+        Accounts::open_by(path, parse)
     }
 
     /// Reads a file that other programs write, as `htpasswd` does: a line that cannot be understood is logged and left out.
@@ -99,10 +99,10 @@ impl Accounts {
     /// # Errors
     /// When it cannot be read.
     pub fn open_foreign(path: &Path) -> io::Result<Accounts> {
-        Accounts::open_by(path, |text| {
+        Accounts::open_by(path, |path, text| {
             let (directory, faults) = Directory::parse_foreign(text);
             for why in faults {
-                tracing::warn!(why, "a line of the accounts is left out");
+                tracing::warn!(file = %path.display(), why, "a line of the accounts is left out");
             }
             Ok(directory)
         })
@@ -117,7 +117,7 @@ impl Accounts {
     /// No accounts file: all accounts are in databases or directories.
     pub fn without_file() -> Accounts {
         let held = Held { directory: Arc::default(), identity: None, looked: Instant::now() };
-        Accounts { path: PathBuf::new(), held: Mutex::new(held), elsewhere: None, read: Directory::parse }
+        Accounts { path: PathBuf::new(), held: Mutex::new(held), elsewhere: None, read: parse }
     }
 
     /// The same, with those that are kept elsewhere.
@@ -257,7 +257,11 @@ async fn followed(elsewhere: &dyn Elsewhere, directory: &Directory, address: &st
 fn load(path: &Path, read: Read) -> io::Result<(Directory, Identity)> {
     let file = fs::File::open(path)?;
     let identity = identity(&file.metadata()?);
-    Ok((read(&io::read_to_string(file)?).map_err(io::Error::other)?, identity))
+    Ok((read(path, &io::read_to_string(file)?).map_err(io::Error::other)?, identity))
+}
+
+fn parse(_: &Path, text: &str) -> Result<Directory, String> {
+    Directory::parse(text)
 }
 
 /// Whether a file was written just now.
@@ -296,6 +300,11 @@ impl Directory {
             faults.extend(directory.take(line).err().map(|why| format!("line {number}: {why}")));
         }
         (directory, faults)
+    }
+
+    /// The accounts of the lines that are understood, with their numbers.
+    pub fn numbered(text: &str) -> impl Iterator<Item = (usize, Account)> {
+        lines(text).filter_map(|(number, line)| Some((number, Account::parse(line).ok()?)))
     }
 
     /// Takes the account of a line.

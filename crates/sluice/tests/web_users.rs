@@ -162,3 +162,28 @@ fn a_directory_knows_users_and_their_groups() {
 fn a_database_knows_users_and_their_groups() {
     a_table_knows_users_and_their_groups(Kind::Sqlite);
 }
+
+#[test]
+fn a_group_that_the_lists_do_not_have_is_told() {
+    let (folder, origin) = (folder(), echo());
+    let accounts = folder.path().join("accounts");
+    let web = format!("accounts = \"{}\"", accounts.display());
+    fs::write(&accounts, "# users\ntim:{PLAIN}tims:group=nosuch\nbea:{PLAIN}beas:group=STAFF\n").expect("a file");
+    let gateway = gateway(folder.path(), &origin, &web, "login = true");
+    let check = || {
+        let config = gateway.folder.path().join("sluice.toml");
+        let output = Command::new(env!("CARGO_BIN_EXE_sluice")).arg("check").arg(config).output().expect("sluice");
+        (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let (passed, text) = check();
+    assert!(!passed && text.contains("accounts:2: the web lists have no group \"nosuch\""), "{text}");
+    let url = origin.url("/x");
+    assert_eq!(gateway.connect().ask(&get(&url, "tim:tims")).status(), "200");
+    assert!(gateway.wait_for_log("no such group").contains("group=\"nosuch\" user=\"tim\""));
+    fs::write(&accounts, "tim:{PLAIN}tims:group=filter2\nbea:{PLAIN}beas:group=STAFF\nwrong\n").expect("a file");
+    let (passed, text) = check();
+    assert!(passed && text.contains("2 accounts of the web") && text.contains("accounts: line 3: "), "{text}");
+    fs::remove_file(&accounts).expect("a file");
+    let (passed, text) = check();
+    assert!(!passed && text.contains("web.accounts: "), "{text}");
+}

@@ -108,6 +108,14 @@ impl Filter {
         }
     }
 
+    /// Whether there is a group that the host may name: its name or `filterN`, of squidGuard the name of a source.
+    pub fn has_group(&self, name: &str) -> bool {
+        match &self.membership {
+            Clients::Plugins(_) => self.group_named(name).is_some(),
+            Clients::Sources(sources) => sources.all.iter().any(|source| *source.name == *name),
+        }
+    }
+
     /// A group by its name, or as files of plugins name it.
     fn group_named(&self, name: &str) -> Option<&Arc<Group>> {
         let named =

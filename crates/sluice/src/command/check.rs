@@ -3,6 +3,7 @@
 mod first_start;
 mod modes;
 mod nobody;
+mod web;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -121,6 +122,7 @@ fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
     Notices::load(&config.notices, &config.hostname, None)?;
     WebLists::load(config)?;
     store(config, &mut said)?;
+    web::check(config, &mut said)?;
     said.extend(identities.all().iter().map(|identity| identity.to_string()));
     identities.warnings().for_each(|warning| eprintln!("sluice: warning: {warning}"));
     let lists = recipients.lists();

@@ -1,10 +1,12 @@
 //! The lists of the web, as doors ask them and as processes that inspect are handed their phrases.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fmt, fs};
 
+use edge::message::trace;
 use edge::porch::filter::{self, ContentFacts, Decision, Notice, Pass, RequestFacts};
 use flow::{PageOutcome, PageScore, Paging, Spared, wire};
 use inspect::{PageFiles, PageRules};
@@ -26,6 +28,9 @@ const SUFFIXES_PATH: &str = "/usr/share/publicsuffix/public_suffix_list.dat";
 /// Errors that the log names.
 const ERRORS_SHOWN: usize = 10;
 
+/// Unknown groups that the log names.
+const UNKNOWN_MAX: usize = 100;
+
 /// Lists, ready to be used.
 pub struct WebLists {
     /// Decides at the doors.
@@ -40,6 +45,8 @@ pub struct WebLists {
 pub struct Lists {
     filter: Filter,
     means: Means,
+    /// Groups of users that the lists do not have, as far as the log names them.
+    unknown: Mutex<BTreeSet<Box<str>>>,
 }
 
 /// The zone whose time lists mean, and the secret of tokens, which a reload does not change.
@@ -80,7 +87,8 @@ impl WebLists {
         let file = if is_here { None } else { Some(sealed(&wire::write(&files, Vec::new()))?) };
         // Before the rights of the process are cut down.
         suffixes();
-        let lists = Lists { filter, means: Means { zone: TimeZone::system(), secret: secret()? } };
+        let lists =
+            Lists { filter, means: Means { zone: TimeZone::system(), secret: secret()? }, unknown: Mutex::default() };
         Ok(Some(WebLists { filter: Arc::new(lists), pages, file }))
     }
 
@@ -142,8 +150,22 @@ fn fields<'f>(facts: &RequestFacts<'f>) -> Vec<Field<'f>> {
     facts.fields.iter().map(|(name, value)| (name.as_bytes(), value)).collect()
 }
 
+impl Lists {
+    /// Says once that the lists do not have the group of a user.
+    fn tell_unknown(&self, group: &str, user: Option<&str>) {
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if unknown.len() < UNKNOWN_MAX && unknown.insert(group.into()) {
+            let (group, user) = (trace::printable(group), user.map(trace::printable));
+            tracing::warn!(group, user, "the web lists have no such group: users of it have that of the lists");
+        }
+    }
+}
+
 impl filter::Filter for Lists {
     fn request(&self, facts: &RequestFacts<'_>) -> Decision {
+        if let Some(group) = facts.group.filter(|group| !self.filter.has_group(group)) {
+            self.tell_unknown(group, facts.user);
+        }
         let fields = fields(facts);
         let request = self.means.request(facts, &fields);
         let Some(group) = self.filter.group_of(&request) else { return Decision::Pass(Pass::default()) };
