@@ -103,3 +103,24 @@ fn the_configuration_of_the_package_loads_without_an_error() {
     let output = web(&["lint"], Path::new("/etc/e2guardian"), &[]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+#[test]
+fn a_url_is_checked_without_a_page_and_as_the_doors_read_lists() {
+    let site = site();
+    let check = |more: &[&str]| {
+        let output = web(&["check", "--config"], site.path(), more);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (status, text) = check(&["--url", "http://www.bad.test/x"]);
+    assert!(status == Some(1) && text.starts_with("http://www.bad.test/x: block 0 "), "{text}");
+    let (status, text) = check(&["--json", "--url", "bad.test:443"]);
+    assert!(status == Some(1) && text.contains("\"url\":\"bad.test:443\""), "{text}");
+    assert_eq!(check(&["--url", "http://good.test/"]), (Some(0), "http://good.test/: allow 0 \n".into()));
+    // A configuration of the gateway says how its doors read lists: a dot in a path hides nothing there.
+    fs::write(site.path().join("e2guardianf1.conf"), "bannedurllist = '/etc/e2guardian/lists/urls'\n").unwrap();
+    fs::write(site.path().join("lists/urls"), "a.test/x\n").unwrap();
+    let config = site.path().join("sluice.toml");
+    fs::write(&config, format!("[web]\nconfig = \"{}\"\n", site.path().display())).unwrap();
+    let verdict = |config: &Path| web(&["check", "--url", "http://a.test/./x", "--config"], config, &[]).status.code();
+    assert_eq!((verdict(&config), verdict(site.path())), (Some(1), Some(0)));
+}

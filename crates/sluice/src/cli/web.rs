@@ -77,8 +77,8 @@ fn dialects() -> impl TypedValueParser<Value = Dialect> {
 /// `sluice web check`
 #[derive(Debug, Args)]
 pub struct WebCheck {
-    /// The pages, as servers send them after decoding; `-` for standard input.
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// The pages, as servers send them after decoding; `-` for standard input. Without any, the URL is checked alone.
+    #[arg(required_unless_present = "url", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf; or the one that `[web]` in this
     /// configuration of Sluice names.
@@ -87,15 +87,15 @@ pub struct WebCheck {
     /// Check by this filter group.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub group: u32,
-    /// The URL that the pages come from: lists of sites and URLs count, too.
+    /// The URL that the pages come from: lists of sites and URLs count, too. `HOST:PORT` is a tunnel.
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub url: Option<String>,
     /// The type that the server says; without it, pages are text.
     #[arg(long = "type", value_name = "MIME")]
     pub content_type: Option<String>,
-    /// Read lists as this program does. The default gives the scores of E2Guardian; a door has `[web] dialect`.
-    #[arg(long, value_name = "NAME", default_value = Dialect::E2guardian535.name(), value_parser = dialects())]
-    pub dialect: Dialect,
+    /// Read lists as this program does. The default is that of `[web]`, if a configuration of Sluice is named, else e2guardian-5.3.5.
+    #[arg(long, value_name = "NAME", value_parser = dialects())]
+    pub dialect: Option<Dialect>,
     /// Print a JSON object a line.
     #[arg(long)]
     pub json: bool,
@@ -110,9 +110,9 @@ pub struct WebLint {
     /// The same, as other commands name it; or the one that `[web]` in this configuration of Sluice names.
     #[arg(short, long, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath, conflicts_with = "folder")]
     pub config: Option<PathBuf>,
-    /// Read lists as this program does.
-    #[arg(long, value_name = "NAME", default_value = Dialect::Sluice.name(), value_parser = dialects())]
-    pub dialect: Dialect,
+    /// Read lists as this program does. The default is that of `[web]`, if a configuration of Sluice is named, else sluice.
+    #[arg(long, value_name = "NAME", value_parser = dialects())]
+    pub dialect: Option<Dialect>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -65,7 +65,7 @@ fn export_authority(args: &WebCaExport) -> Result<ExitCode, Failure> {
 
 fn lint(args: &WebLint) -> Result<ExitCode, Failure> {
     let folder = args.folder.as_ref().or(args.config.as_ref()).ok_or("no folder is named")?;
-    let filter = load(folder, args.dialect)?;
+    let filter = load(folder, args.dialect, Dialect::Sluice)?;
     let problems = filter.problems().iter();
     if args.json {
         let problems: Vec<Value> = problems
@@ -108,17 +108,19 @@ fn counts(filter: &Filter) -> Value {
 }
 
 /// Loads the configuration of a folder, and gives up what is not needed for that.
-fn load(folder: &Path, dialect: Dialect) -> Result<Filter, Failure> {
+fn load(folder: &Path, dialect: Option<Dialect>, default: Dialect) -> Result<Filter, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
     let named = match folder.extension().is_some_and(|extension| extension == "toml") {
         true => {
-            let config = Config::read(folder)?.web.and_then(|web| web.config);
-            Some(config.ok_or_else(|| format!("{}: no config in [web]", folder.display()))?)
+            let web = Config::read(folder)?.web;
+            let named = web.and_then(|web| Some((web.config?, web.dialect)));
+            Some(named.ok_or_else(|| format!("{}: no config in [web]", folder.display()))?)
         }
         false => None,
     };
-    let main = main_file(named.as_deref().unwrap_or(folder))?;
+    let (path, default) = named.as_ref().map_or((folder, default), |(path, dialect)| (path.as_path(), *dialect));
+    let (main, dialect) = (main_file(path)?, dialect.unwrap_or(default));
     let limits = Limits::default();
     let mut read = reader(&main, limits);
     let main = main.to_str().ok_or("the folder's name is not UTF-8")?;
@@ -126,18 +128,23 @@ fn load(folder: &Path, dialect: Dialect) -> Result<Filter, Failure> {
 }
 
 fn check(args: &WebCheck) -> Result<ExitCode, Failure> {
-    let filter = load(&args.config, args.dialect)?;
+    let filter = load(&args.config, args.dialect, Dialect::E2guardian535)?;
     let errors = filter.errors();
     if errors > 0 {
         eprintln!("sluice: {errors} errors in the configuration: sluice web lint names them");
     }
     let group = filter.group(args.group).ok_or_else(|| format!("there is no group {}", args.group))?;
     let (mut is_blocked, mut has_failed) = (false, false);
+    if let Some(url) = args.url.as_deref().filter(|_| args.files.is_empty()) {
+        let decision = group.request(&request(url));
+        is_blocked = decision.verdict == Verdict::Block;
+        print(args.json, ("url", url), &decision, &Score::default());
+    }
     for file in &args.files {
         match page(group, args, file) {
             Ok((decision, score)) => {
                 is_blocked |= decision.verdict == Verdict::Block;
-                print(args.json, file, &decision, &score);
+                print(args.json, ("file", &file.to_string_lossy()), &decision, &score);
             }
             Err(error) => {
                 has_failed = true;
@@ -148,11 +155,15 @@ fn check(args: &WebCheck) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if has_failed { 2 } else { u8::from(is_blocked) }))
 }
 
+/// A request for a URL, or for a tunnel to a host and a port.
+fn request(url: &str) -> Request<'_> {
+    let method: &[u8] = if url.contains(':') && !url.contains('/') { b"CONNECT" } else { b"GET" };
+    Request { method, url: url.as_bytes(), now: moment(&TimeZone::system()), ..Request::default() }
+}
+
 /// Decides on a page as on one that a client has asked for.
 fn page(group: &Group, args: &WebCheck, file: &Path) -> io::Result<(Decision, Score)> {
-    let url = args.url.as_deref().unwrap_or("");
-    let request =
-        Request { method: b"GET", url: url.as_bytes(), now: moment(&TimeZone::system()), ..Request::default() };
+    let request = request(args.url.as_deref().unwrap_or(""));
     let response = Response { content_type: args.content_type.as_deref().map(str::as_bytes), file_names: [None; 2] };
     let mut decision = Decision { group: group.number(), ..Decision::default() };
     if args.url.is_some() {
@@ -176,7 +187,7 @@ fn page(group: &Group, args: &WebCheck, file: &Path) -> io::Result<(Decision, Sc
     Ok((group.scored(&score, decision), score))
 }
 
-fn print(as_json: bool, file: &Path, decision: &Decision, score: &Score) {
+fn print(as_json: bool, (kind, name): (&str, &str), decision: &Decision, score: &Score) {
     let reason = decision.reason.as_ref().map_or("", |reason| &reason.log);
     if as_json {
         let phrases = score
@@ -184,7 +195,7 @@ fn print(as_json: bool, file: &Path, decision: &Decision, score: &Score) {
             .iter()
             .map(|found| json!({ "phrase": found.phrase, "weight": found.weight, "count": found.count }));
         let mut value = json!({
-            "file": file.to_string_lossy(),
+            kind: name,
             "score": score.points,
             "verdict": decision.verdict.name(),
             "reason": reason,
@@ -199,7 +210,7 @@ fn print(as_json: bool, file: &Path, decision: &Decision, score: &Score) {
     let categories = categories(decision, score).join(", ");
     let about = [reason, &categories].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
     let about = about.replace(char::is_control, "?");
-    println!("{}: {} {} {about}", file.display(), decision.verdict.name(), score.points);
+    println!("{name}: {} {} {about}", decision.verdict.name(), score.points);
 }
 
 /// The categories of the list that decided, or of the phrases that count.
