@@ -16,6 +16,7 @@ mod views;
 mod web;
 mod web_adblock;
 mod web_agreement;
+mod web_identity;
 mod web_layout;
 mod web_packs;
 mod web_peer;

@@ -19,7 +19,7 @@ fn monday(minute: u16) -> Moment {
     Moment { day: 0, minute, date: Date { year: 2026, month: 11, day: 30 } }
 }
 
-fn load(text: &str, files: &[(&str, &str)]) -> Filter {
+pub fn load(text: &str, files: &[(&str, &str)]) -> Filter {
     let files: HashMap<&str, &str> = files.iter().copied().chain([("/etc/squidGuard.conf", text)]).collect();
     let mut read = |path: &str| files.get(path).map(|text| text.as_bytes().to_vec()).ok_or("there is none".to_string());
     Filter::load("/etc/squidGuard.conf", Dialect::Sluice, Limits::default(), &mut read)

@@ -94,6 +94,13 @@ impl Client {
         Client(Arc::new(config))
     }
 
+    /// The same client without a name in its handshakes.
+    pub fn nameless(self) -> Client {
+        let mut config = (*self.0).clone();
+        config.enable_sni = false;
+        Client(Arc::new(config))
+    }
+
     /// Shakes hands through a tunnel to this port; the error of the handshake.
     pub fn connect(&self, gateway: &Gateway, port: u16, name: &str) -> Result<Wire, String> {
         let mut wire = gateway.connect();
@@ -102,7 +109,7 @@ impl Client {
         self.shake(wire, name)
     }
 
-    fn shake(&self, wire: Wire, name: &str) -> Result<Wire, String> {
+    pub fn shake(&self, wire: Wire, name: &str) -> Result<Wire, String> {
         let name = ServerName::try_from(name.to_string()).unwrap();
         let mut connection = ClientConnection::new(self.0.clone(), name).unwrap();
         let mut stream: &TcpStream = &wire.stream;

@@ -310,3 +310,63 @@ fn tls_of_intercepted_clients_is_let_alone_or_opened() {
     }
     assert!(origin.said().concat().contains("GET /eicar"));
 }
+
+/// Lists that ban two hosts and exempt them.
+fn lists_with_exceptions() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    let group = format!(
+        "sitelist = 'name=banned,messageno=500,path={path}/hosts'\nsitelist = 'name=exception,messageno=602,path={path}/hosts'\n"
+    );
+    for (name, text) in [
+        ("e2guardian.conf", "filtergroups = 1\n"),
+        ("e2guardianf1.conf", &*group),
+        ("hosts", "198.51.100.2\n192.0.2.77\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_host_with_another_address_is_exempt_from_nothing() {
+    let Some(machines) = Machines::start() else { return };
+    machines.on("server", || Origin::at("[::]:80", |_, _| Some(response("", b"hello"))));
+    let lists = lists_with_exceptions();
+    let web = format!("[web]\nconfig = \"{}\"\n", lists.path().display());
+    let gateway = gateway(&machines, &(web + &listener("http 8000", "redirect", "mode = \"transparent\"")));
+    let mut wire = connect(&machines, "198.51.100.2:80");
+    let mut get = |host: &str| wire.ask(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    assert_eq!(get("198.51.100.2").text(), "hello");
+    assert_eq!(get("192.0.2.77").status(), "403", "only the client says that it is this host");
+    assert_eq!(get("192.0.2.78").text(), "hello", "no list knows it");
+    gateway.wait_for_log("request to a host with another address");
+}
+
+#[test]
+fn tls_is_opened_if_only_the_client_names_an_exempt_host() {
+    let Some(machines) = Machines::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let servers = Certificate::issued(None, "Authority of servers", (-1, 9));
+    servers.store(folder.path(), "servers");
+    let certificate = Certificate::issued(Some(&servers), "web.test", (-1, 9));
+    let origin =
+        machines.on("server", || Origin::in_tls("198.51.100.2:443", &certificate, |_, _| Some(response("", b"hello"))));
+    let own = folder.path().join("own.pem");
+    let made = Command::new(env!("CARGO_BIN_EXE_sluice")).args(["web", "ca", "create"]).arg(&own).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let at = folder.path().display();
+    let head = format!(
+        "[tls]\nauthorities = \"{at}/servers.crt\"\nsigning_authority = \"{at}/own.pem\"\n{}",
+        listener("http 8000", "redirect", "mode = \"transparent\"\nhttps = \"inspect\"\ntunnelled = [\"localhost\"]")
+    );
+    let gateway = gateway(&machines, &head);
+    let mut stream = connect(&machines, "198.51.100.2:443").stream;
+    // The name has an address, and it is not that one.
+    let _ = certificate.handshake(&mut stream, "localhost", tokio_rustls::rustls::ALL_VERSIONS);
+    let log = gateway.wait_for_log("server_name=\"localhost\"");
+    assert!(log.contains("request to a host with another address") && !log.contains("action=\"pass\""), "{log}");
+    // The client is shown a certificate of the gateway, which it does not trust.
+    assert!(log.contains("action=\"refuse\"") || log.contains("action=\"open\""), "{log}");
+    assert!(origin.said().concat().is_empty());
+}

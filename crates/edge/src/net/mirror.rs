@@ -14,9 +14,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P256_SHA256, SanType,
 };
+use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::NoServerSessionStorage;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{NoServerSessionStorage, ParsedCertificate};
 use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, crypto::CryptoProvider};
 use sha2::{Digest, Sha256};
@@ -49,8 +50,25 @@ pub struct Proof {
     pub is_trusted: bool,
     /// The reason why it is not the proof of the host that was asked for.
     pub fault: Option<Box<str>>,
+    /// That reason is that the certificate names other hosts, and nothing else.
+    pub names_others: bool,
     /// The version of TLS that it speaks.
     pub version: u16,
+}
+
+impl Proof {
+    /// Whether the certificate names a host, whatever else it is worth.
+    pub fn names(&self, host: &str) -> bool {
+        let certificate = CertificateDer::from(self.certificate.as_slice());
+        let parsed = ParsedCertificate::try_from(&certificate).ok();
+        let name = ServerName::try_from(host).ok();
+        parsed.zip(name).is_some_and(|(parsed, name)| verify_server_name(&parsed, &name).is_ok())
+    }
+
+    /// Whether the server is proved to be a host.
+    pub fn is_of(&self, host: &str) -> bool {
+        (self.fault.is_none() || self.names_others) && self.names(host)
+    }
 }
 
 /// A certificate authority with its cache of certificates.
@@ -286,7 +304,13 @@ mod tests {
     fn who_is_trusted_is_signed_for_and_nobody_else() {
         let mirror = mirror();
         let certificate = server(&["a.test"], (-1, 9));
-        let one = |is_trusted| Proof { certificate: certificate.clone(), is_trusted, fault: None, version: 0x304 };
+        let one = |is_trusted| Proof {
+            certificate: certificate.clone(),
+            is_trusted,
+            fault: None,
+            names_others: false,
+            version: 0x304,
+        };
         let trusted = mirror.of_server(&one(true)).unwrap();
         assert!(Arc::ptr_eq(&trusted, &mirror.of_server(&one(true)).unwrap()), "made once");
         assert!(!Arc::ptr_eq(&trusted, &mirror.of_server(&one(false)).unwrap()));

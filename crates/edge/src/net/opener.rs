@@ -72,6 +72,7 @@ impl Opener {
                 certificate: Vec::new(),
                 is_trusted: false,
                 fault: Some("it has shown no certificate".into()),
+                names_others: false,
                 version,
             };
         };
@@ -91,7 +92,9 @@ impl Opener {
             }
             Some(_) => false,
         };
-        Proof { certificate: own.to_vec(), is_trusted, fault: fault.map(|fault| fault.to_string().into()), version }
+        let names_others = matches!(&fault, Some(Error::InvalidCertificate(error)) if is_about_the_host(error));
+        let fault = fault.map(|fault| fault.to_string().into());
+        Proof { certificate: own.to_vec(), is_trusted, fault, names_others, version }
     }
 
     fn fault(

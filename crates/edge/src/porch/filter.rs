@@ -9,6 +9,17 @@ use std::sync::Arc;
 use flow::{PageScore, Paging, Spared};
 use proto::http::Fields;
 
+/// How far it is known that the host of a request is that of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// It was looked up here, or the certificate of the server names it.
+    Proved,
+    /// The certificate proves it before any request, if the tunnel is opened.
+    Awaited,
+    /// Only the client says so: lists block by such a host, and exempt nothing.
+    Claimed,
+}
+
 /// A request before it goes anywhere. All text is the client's claim.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestFacts<'a> {
@@ -30,6 +41,8 @@ pub struct RequestFacts<'a> {
     pub is_tls: bool,
     /// The client has named the server in its handshake.
     pub has_server_name: bool,
+    /// How far its host is known.
+    pub identity: Identity,
     /// A proxy asks by ICAP.
     pub is_icap: bool,
     /// The door can take a token out of a request, so that blocks may be passed with one.

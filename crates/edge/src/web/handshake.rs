@@ -29,7 +29,7 @@ impl Session {
         mut self,
         opener: &Opener,
         destination: Destination,
-        meant: Option<SocketAddr>,
+        (meant, is_looked_up): (Option<SocketAddr>, bool),
         reached: Result<(Stream, SocketAddr), Refused>,
     ) -> io::Result<Result<Session, Session>> {
         let host = &*destination.host;
@@ -55,7 +55,7 @@ impl Session {
         self.shared.runtime.borrow().metrics.http_opened_total.add(1);
         self.server = Server::new(Limits::default());
         self.is_encrypted = true;
-        self.opened = Some(Rc::new(Opened { destination, meant, end }));
+        self.opened = Some(Rc::new(Opened { destination, meant, is_looked_up, end }));
         Ok(Ok(self))
     }
 

@@ -61,8 +61,11 @@ pub async fn run(
 impl Session {
     /// Begins with TLS where an intercepted client does, and with requests otherwise.
     async fn run_to_its_end(mut self) -> io::Result<()> {
-        if self.settings.mode != Mode::Transparent || !self.begins_with_tls().await? {
+        if self.settings.mode != Mode::Transparent {
             return self.speak().await;
+        }
+        if !self.begins_with_tls().await? {
+            return if self.is_foreign() { self.end().await } else { self.speak().await };
         }
         match self.intercepted_tls().await? {
             Some(opened) => opened.speak().await,

@@ -28,7 +28,7 @@ use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
 use crate::porch::door::Door;
-use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, Reason, RequestFacts};
+use crate::porch::filter::{ContentFacts, Decision, Identity, Notice, Pass, Reason, RequestFacts};
 use crate::porch::gate::Ticket;
 use crate::porch::runtime::{Runtime, Signatures};
 use crate::porch::shared::Shared;
@@ -184,6 +184,7 @@ impl Session {
             fields: &head.fields,
             is_tls: url.starts_with(b"https://"),
             has_server_name: false,
+            identity: Identity::Proved,
             is_icap: true,
             takes_tokens: false,
         };

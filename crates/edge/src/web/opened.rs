@@ -7,6 +7,7 @@ use proto::http::{Request, Target};
 
 use super::refused::Refused;
 use crate::net::mirror::Proof;
+use crate::porch::filter::Identity;
 use crate::upstream::destination::Destination;
 use crate::upstream::origins::{Need, Reached};
 
@@ -14,8 +15,10 @@ use crate::upstream::origins::{Need, Reached};
 pub struct Opened {
     /// The server, by the name of the handshake.
     pub destination: Destination,
-    /// The address that the connection was meant for, where the name has another.
+    /// The address that the connection was meant for, where the name has another or there is none.
     pub meant: Option<SocketAddr>,
+    /// That address was found by the name.
+    pub is_looked_up: bool,
     /// The far end.
     pub end: End,
 }
@@ -41,10 +44,25 @@ impl Opened {
         };
         let own = if self.destination.is_tls { "https" } else { "http" };
         let is_own = !matches!(&request.target, Target::Absolute { scheme, .. } if scheme != own);
-        match is_own && self.asked(request).as_ref() == Some(&self.destination) {
+        match is_own && self.asked(request).is_some_and(|asked| self.leads_to(&asked)) {
             true => Ok(refused),
             false => Err(Refused::new(421, "The connection leads to another server.")),
         }
+    }
+
+    /// Whether the tunnel leads to a server: the one of the handshake, or, if that has no name, one that the certificate names.
+    fn leads_to(&self, asked: &Destination) -> bool {
+        let End::Server(proof, _) = &self.end else { return *asked == self.destination };
+        let is_beside = asked.port == self.destination.port && asked.is_tls && !self.is_named();
+        *asked == self.destination || is_beside && proof.names(&asked.host)
+    }
+
+    /// How far it is known that the server is the one that a request names.
+    pub fn identity(&self, asked: &Destination) -> Identity {
+        let is_address = asked.host.parse::<IpAddr>().is_ok();
+        let is_looked_up = *asked == self.destination && (self.is_looked_up || is_address);
+        let is_proved = || matches!(&self.end, End::Server(proof, _) if proof.is_of(&asked.host));
+        if is_looked_up || is_proved() { Identity::Proved } else { Identity::Claimed }
     }
 
     /// The server that a request names, in the way of this one where it names no scheme.
@@ -66,7 +84,7 @@ impl Opened {
     /// The first connection, once, if it may have such a request.
     pub fn first(&self, destination: &Destination, need: Need) -> Option<Reached> {
         match &self.end {
-            End::Server(_, first) | End::Plain(first) if *destination == self.destination => {
+            End::Server(_, first) | End::Plain(first) if self.leads_to(destination) => {
                 first.borrow_mut().take_if(|first| first.fits(need, true))
             }
             _ => None,
@@ -75,13 +93,13 @@ impl Opened {
 
     /// The address that the connection was meant for, if it was meant for this.
     pub fn address(&self, destination: &Destination) -> Option<SocketAddr> {
-        self.meant.filter(|_| *destination == self.destination)
+        self.meant.filter(|_| self.leads_to(destination))
     }
 
     /// Whether the client has seen the fault of such a server.
     pub fn is_known(&self, destination: &Destination, proof: &Proof) -> bool {
         let End::Server(known, _) = &self.end else { return false };
-        *destination == self.destination && known.certificate == proof.certificate
+        self.leads_to(destination) && known.certificate == proof.certificate
     }
 }
 
@@ -92,7 +110,7 @@ mod tests {
     #[test]
     fn a_tunnel_in_the_clear_has_requests_for_its_own_host() {
         let destination = Destination { host: "o.test".into(), port: 80, is_tls: false };
-        let opened = Opened { destination, meant: None, end: End::Plain(RefCell::new(None)) };
+        let opened = Opened { destination, meant: None, is_looked_up: true, end: End::Plain(RefCell::new(None)) };
         let request = |scheme: Option<&str>, authority: &str| {
             let path = b"/x".to_vec();
             let target = match scheme {

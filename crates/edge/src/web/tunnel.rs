@@ -24,7 +24,7 @@ use super::session::Session;
 use crate::message::trace::{self, new_id};
 use crate::net::opener::Opener;
 use crate::net::stream::Stream;
-use crate::porch::filter::Notice;
+use crate::porch::filter::{Identity, Notice};
 use crate::porch::login::User;
 use crate::settings::{Https, MismatchedNames, Mode, Pinned};
 use crate::upstream::destination::{Destination, Failure, connect};
@@ -52,6 +52,8 @@ struct Way {
     method: &'static str,
     /// Decision of the lists about opening the tunnel.
     opens: Option<bool>,
+    /// How far the host is known.
+    identity: Identity,
 }
 
 impl Way {
@@ -73,7 +75,7 @@ impl Session {
         }
         let (way, reached) = match self.way(request) {
             Err(refused) => return self.turn_away(&refused, &request.method, &url).await,
-            Ok(destination) => self.reach_as_allowed(request, destination, None).await,
+            Ok(destination) => self.reach_as_allowed(request, destination, (None, Identity::Proved)).await,
         };
         if let (Err(refused), None) = (&reached, self.opener()) {
             return self.turn_away(refused, &request.method, &url).await;
@@ -95,11 +97,32 @@ impl Session {
             return Err(io::Error::other("the handshake names no host"));
         };
         let request = Request::new("CONNECT", Target::Authority(named.into_bytes()));
-        let (way, reached) = match self.check_host(destination.clone(), meant.ip()).await {
-            Ok(()) => self.reach_as_allowed(&request, destination, Some(meant)).await,
-            Err(refused) => (Way { destination, meant: Some(meant), method: "TLS", opens: Some(true) }, Err(refused)),
+        let (way, reached) = match self.check_host(&destination, meant).await {
+            Ok(identity) => {
+                let is_awaited = identity == Identity::Claimed && self.opener().is_some();
+                let identity = if is_awaited { Identity::Awaited } else { identity };
+                self.reach_as_allowed(&request, destination, (Some(meant), identity)).await
+            }
+            Err(refused) => {
+                let identity = Identity::Claimed;
+                (Way { destination, meant: Some(meant), method: "TLS", opens: Some(true), identity }, Err(refused))
+            }
         };
         self.go_through(way, reached).await
+    }
+
+    /// Whether an intercepted client has begun with neither TLS nor a request; then the log says so, and it is over.
+    pub(super) fn is_foreign(&self) -> bool {
+        let (said, meant) = (self.wire.input(), self.door.meant_for());
+        let is_foreign = is_no_request(said);
+        if let Some(meant) = meant.filter(|_| is_foreign) {
+            let destination =
+                Destination { host: meant.ip().to_canonical().to_string(), port: meant.port(), is_tls: false };
+            let way = Way { destination, meant: Some(meant), method: "TCP", opens: None, identity: Identity::Proved };
+            let line = Line { is_other: false, ..self.line(&way, Hello::Other) };
+            line.write("refuse", Some("it begins with neither TLS nor a request of HTTP"), 0, Instant::now());
+        }
+        is_foreign
     }
 
     /// Where `CONNECT` leads.
@@ -118,12 +141,12 @@ impl Session {
         &self,
         request: &Request,
         destination: Destination,
-        meant: Option<SocketAddr>,
+        (meant, identity): (Option<SocketAddr>, Identity),
     ) -> (Way, Reached) {
         let method = if meant.is_some() { "TLS" } else { "CONNECT" };
-        let pass = self.filter(request);
+        let pass = self.filter(request, identity);
         let opens = pass.as_ref().map_or(Some(true), |pass| pass.opens);
-        let way = Way { destination, meant, method, opens };
+        let way = Way { destination, meant, method, opens, identity };
         let reached = match pass {
             Ok(_) => self.reach(&way, &request.fields).await,
             Err(refused) => Err(refused),
@@ -180,8 +203,10 @@ impl Session {
             };
             let host = server_name.clone().unwrap_or_else(|| way.destination.host.clone());
             let destination = Destination { host, is_tls: true, ..way.destination };
-            let at = reached.as_ref().ok().map(|(_, address)| *address).filter(|_| is_other);
-            match self.open_tls(&opener, destination, way.meant.or(at), reached).await? {
+            let is_nameless = destination.host.parse::<IpAddr>().is_ok();
+            let at = reached.as_ref().ok().map(|(_, address)| *address).filter(|_| is_other || is_nameless);
+            let is_looked_up = way.identity == Identity::Proved && !is_other;
+            match self.open_tls(&opener, destination, (way.meant.or(at), is_looked_up), reached).await? {
                 Ok(opened) => return Ok(Some(opened)),
                 Err(session) => self = session,
             }
@@ -220,12 +245,13 @@ impl Session {
             Err(refused) => End::Refused(refused),
         };
         self.server = Server::new(Limits::default());
-        self.opened = Some(Rc::new(Opened { destination: way.destination, meant: way.meant, end }));
+        let Way { destination, meant, identity, .. } = way;
+        self.opened = Some(Rc::new(Opened { destination, meant, is_looked_up: identity == Identity::Proved, end }));
         self
     }
 
     fn line(&self, way: &Way, hello: Hello) -> Line {
-        let is_other = !names(&hello, &way.destination);
+        let is_other = !names(&hello, &way.destination) || way.identity != Identity::Proved;
         let (door, client) = (self.door.listener.protocol().name(), self.peer.ip());
         let user = self.user.clone();
         Line { door, client, user, method: way.method, url: way.url(), hello, is_other }
@@ -234,7 +260,8 @@ impl Session {
     /// Whether the TLS of a tunnel is opened. What is let alone by its name has to have that name.
     fn opens(&self, opener: &Opener, way: &Way, is_other: bool) -> bool {
         let host = &*way.destination.host;
-        let is_let_alone = way.opens == Some(false) || self.settings.is_tunnelled(host);
+        let is_exempt = self.settings.is_tunnelled(host) && way.identity == Identity::Proved;
+        let is_let_alone = way.opens == Some(false) || is_exempt;
         let is_closed = self.settings.pinned == Pinned::Tunnel && opener.is_closed(self.peer.ip(), host);
         is_other || !(is_let_alone || is_closed)
     }
@@ -288,6 +315,17 @@ fn begins_with_method(input: &[u8]) -> bool {
     let end = input.iter().position(|&byte| byte == b' ').unwrap_or(input.len());
     let is_letter = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'-';
     (1..=METHOD_BYTES_MAX).contains(&end) && input[..end].iter().all(is_letter)
+}
+
+/// Whether what a client says first is certainly no request of HTTP: a byte of it is of no text, or its first line names no version.
+fn is_no_request(said: &[u8]) -> bool {
+    let begin = said.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(said.len());
+    let rest = &said[begin..];
+    let end = rest.iter().position(|&byte| byte == b'\n');
+    let line = &rest[..end.unwrap_or(rest.len())];
+    let is_text = |&byte: &u8| matches!(byte, b'\t' | b'\r' | b' '..=b'~' | 0x80..);
+    let is_versioned = || line.windows(5).any(|part| part.eq_ignore_ascii_case(b"HTTP/"));
+    !line.iter().all(is_text) || end.is_some() && !is_versioned()
 }
 
 /// Whether a handshake names the host of the request. An address has no name.
@@ -393,6 +431,18 @@ mod tests {
         }
         for said in ["", " GET", "SSH-2.0-OpenSSH_9.2", "\x16\x03\x01", "get /", &"A".repeat(33)] {
             assert!(!begins_with_method(said.as_bytes()), "{said}");
+        }
+    }
+
+    #[test]
+    fn another_protocol_is_known_by_its_first_line() {
+        for said in ["SSH-2.0-OpenSSH_9.2\r\n", "EHLO a.test\r\n", "\0\x01", "\r\n\x12\x01", "GET /\r\n"] {
+            assert!(is_no_request(said.as_bytes()), "{said:?}");
+        }
+        for said in
+            ["", "G", "SSH-2.0", "\r\nGET /a", "GET / HTTP/1.1\r\n", "GET /\u{e9} http/1.0\n", "PRI * HTTP/2.0\r\n"]
+        {
+            assert!(!is_no_request(said.as_bytes()), "{said:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Whether a request may be made, and where it goes.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 use flow::Head;
 use proto::http::{Fields, Framing, Part, Request, Response, Target, Version};
@@ -11,7 +11,7 @@ use super::received;
 use super::refused::Refused;
 use super::session::Session;
 use crate::net::http2;
-use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, RequestFacts};
+use crate::porch::filter::{ContentFacts, Decision, Identity, Notice, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
 use crate::upstream::origins::{Need, Route};
@@ -30,6 +30,8 @@ pub struct Order {
     pub url: Vec<u8>,
     /// The terms of the lists.
     pub pass: Pass,
+    /// How far the host of the URL is known.
+    pub identity: Identity,
     /// The proxy ahead through which it goes.
     pub ahead: Option<Destination>,
     /// It goes through a tunnel of that.
@@ -118,12 +120,13 @@ impl Session {
             return Err(Refused::new(415, "The content is in a coding that is not known here."));
         }
         let received = runtime.means.sentinel.as_ref().map(|_| received::of_request(request));
-        let pass = self.filter(request)?;
+        let identity = self.identity(request).await?;
+        let pass = self.filter(request, identity)?;
         if let Some(refused) = refused.filter(|_| !pass.is_bypassed) {
             return Err(refused);
         }
         let request = &changed(request, &pass);
-        let destination = self.destination(request).await?;
+        let destination = self.destination(request)?;
         let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.is_encrypted));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
         let part = Part::of(request).filter(|_| !manner.passes_ranges);
@@ -139,11 +142,11 @@ impl Session {
         if ahead.is_some() && !is_tunnelled {
             self.for_proxy(&mut request);
         }
-        Ok(Order { destination, request, received, part, url, pass, ahead, is_tunnelled })
+        Ok(Order { destination, request, received, part, url, pass, identity, ahead, is_tunnelled })
     }
 
     /// Where a request goes.
-    async fn destination(&self, request: &Request) -> Result<Destination, Refused> {
+    fn destination(&self, request: &Request) -> Result<Destination, Refused> {
         let authority = request.authority().unwrap_or_default();
         let why = if authority.is_empty() { "The request names no host." } else { "No server has this name." };
         let asked = || Destination::parse(authority, 80).ok_or_else(|| Refused::new(400, why));
@@ -168,7 +171,7 @@ impl Session {
             }
             (Mode::Transparent, _) => {
                 let server = self.door.meant_for().ok_or_else(|| Refused::new(400, "No destination is known."))?;
-                self.check_host(asked()?, server.ip()).await?;
+                asked()?;
                 Ok(Destination { host: server.ip().to_string(), port: server.port(), is_tls: false })
             }
         }
@@ -191,24 +194,47 @@ impl Session {
         if is_allowed { Ok(destination) } else { Err(Refused::from(&Failure::Forbidden)) }
     }
 
-    /// Whether the address that an intercepted connection was meant for is one of the host that it asks for. The connection goes
-    /// to the address in any case.
-    pub(super) async fn check_host(&self, asked: Destination, meant: IpAddr) -> Result<(), Refused> {
-        let found = self.addresses(&asked).await.unwrap_or_default();
-        if found.iter().any(|address| address.ip() == meant.to_canonical()) {
-            return Ok(());
+    /// How far it is known that a request is for the host that it names.
+    ///
+    /// # Errors
+    /// When the host has another address, and such requests are refused.
+    async fn identity(&self, request: &Request) -> Result<Identity, Refused> {
+        if let Some(opened) = &self.opened {
+            let Some(asked) = opened.asked(request) else { return Ok(Identity::Claimed) };
+            let meant = opened.meant.filter(|_| !opened.is_named() && asked.host != opened.destination.host);
+            if let Some(meant) = meant.filter(|_| self.settings.mismatched_names == MismatchedNames::Refuse) {
+                self.check_host(&asked, meant).await?;
+            }
+            return Ok(opened.identity(&asked));
         }
-        tracing::info!(client = %self.peer.ip(), host = asked.host, server = %meant, "request to a host with another address");
-        match self.settings.mismatched_names {
-            MismatchedNames::Log => Ok(()),
-            MismatchedNames::Refuse => Err(Refused::new(421, "The server has another address.")),
+        let meant = self.door.meant_for().filter(|_| self.settings.mode == Mode::Transparent);
+        let asked = Destination::parse(request.authority().unwrap_or_default(), 80);
+        match asked.zip(meant) {
+            Some((asked, meant)) => self.check_host(&asked, meant).await,
+            None => Ok(Identity::Proved),
         }
     }
 
+    /// Whether the address that an intercepted connection was meant for is one of the host that it asks for. The connection goes
+    /// to the address in any case, or through a proxy ahead to the host.
+    pub(super) async fn check_host(&self, asked: &Destination, meant: SocketAddr) -> Result<Identity, Refused> {
+        let (found, address) = (self.addresses(asked).await.unwrap_or_default(), meant.ip().to_canonical());
+        if found.iter().any(|found| found.ip() == address) {
+            return Ok(Identity::Proved);
+        }
+        tracing::info!(client = %self.peer.ip(), host = asked.host, server = %address, "request to a host with another address");
+        if self.settings.mismatched_names == MismatchedNames::Refuse {
+            return Err(Refused::new(421, "The server has another address."));
+        }
+        let to = Destination { host: address.to_string(), port: meant.port(), is_tls: false };
+        let is_ahead = matches!(self.ahead(&to, &asked.host).await, Ok(Some(_)));
+        Ok(if is_ahead { Identity::Proved } else { Identity::Claimed })
+    }
+
     /// Decides on a request by the lists.
-    pub(super) fn filter(&self, request: &Request) -> Result<Pass, Refused> {
+    pub(super) fn filter(&self, request: &Request, identity: Identity) -> Result<Pass, Refused> {
         let url = self.url(request);
-        decided(self.shared.runtime.borrow().filter.request(&self.facts(request, &url)))
+        decided(self.shared.runtime.borrow().filter.request(&self.facts(request, &url, identity)))
     }
 
     /// Decides on the head of the response to a request by the lists.
@@ -217,10 +243,10 @@ impl Session {
         let names = response.fields.get("content-disposition").map(object::file_names).unwrap_or_default();
         let file_names = names.each_ref().map(Option::as_deref);
         let content = ContentFacts { media_type: response.fields.get("content-type"), file_names };
-        decided(course.content(&self.facts(&order.request, &order.url), &content))
+        decided(course.content(&self.facts(&order.request, &order.url, order.identity), &content))
     }
 
-    fn facts<'a>(&'a self, request: &'a Request, url: &'a [u8]) -> RequestFacts<'a> {
+    fn facts<'a>(&'a self, request: &'a Request, url: &'a [u8], identity: Identity) -> RequestFacts<'a> {
         RequestFacts {
             client: Some(self.peer.ip()),
             user: self.user(),
@@ -231,6 +257,7 @@ impl Session {
             fields: &request.fields,
             is_tls: self.opened.as_ref().is_some_and(|opened| opened.destination.is_tls),
             has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
+            identity,
             is_icap: false,
             takes_tokens: true,
         }

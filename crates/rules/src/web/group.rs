@@ -7,7 +7,7 @@ use super::list::Bound;
 use super::manner::{Level, Manner};
 use super::moment::Moment;
 use super::phrase::{Outcome, Page, Phrases, Score};
-use super::request::{Decision, Entry, Field, Reason, Request, Response, Verdict};
+use super::request::{Decision, Entry, Field, Identity, Reason, Request, Response, Verdict};
 use super::shared::Shared;
 use super::squidguard::Rules;
 use super::story::Story;
@@ -118,7 +118,16 @@ impl Group {
     }
 
     fn decide(&self, request: &Request<'_>) -> Decision {
-        let decision = self.once(request);
+        let mut decision = self.once(request);
+        if request.identity == Identity::Awaited && !decision.intercepts {
+            // A host that exempts from something has to be proved, by the certificate that an opened tunnel shows.
+            let claimed = self.once(&Request { identity: Identity::Claimed, ..*request });
+            if !self.intercepts {
+                decision = claimed;
+            } else {
+                decision.intercepts = claimed.intercepts || claimed.verdict != decision.verdict;
+            }
+        }
         let Some(url) = decision.url.clone().filter(|_| decision.verdict != Verdict::Block) else { return decision };
         // What a URL was changed to may be blocked itself.
         let again = self.once(&Request { url: &url, ..*request });

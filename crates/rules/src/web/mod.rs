@@ -47,6 +47,6 @@ pub use loader::Census;
 pub use loading::Read;
 pub use moment::{Date, Moment};
 pub use notice::{Cause, Notice};
-pub use request::{Decision, Entry, Field, Reason, Request, Response, Tokens, Verdict};
+pub use request::{Decision, Entry, Field, Identity, Reason, Request, Response, Tokens, Verdict};
 pub use suffix::Suffixes;
 pub use template::Told;

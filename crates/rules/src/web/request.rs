@@ -19,6 +19,18 @@ pub enum Entry {
     Icap,
 }
 
+/// How far it is known that the host of a request is that of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Identity {
+    /// The door has looked the host up, or the certificate of the server names it.
+    #[default]
+    Proved,
+    /// The certificate of the server proves it before any request, if the tunnel is opened.
+    Awaited,
+    /// Only the client says so: lists block by such a host, and exempt nothing.
+    Claimed,
+}
+
 /// A request as a door has it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'r> {
@@ -40,6 +52,8 @@ pub struct Request<'r> {
     pub is_tls: bool,
     /// The client has named the server that it wants.
     pub has_server_name: bool,
+    /// How far its host is known.
+    pub identity: Identity,
     /// The door that asks.
     pub entry: Entry,
     /// Time of the request.

@@ -1,12 +1,13 @@
 //! A request while its storyboard runs.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::list::{Bound, Found, Kind, Subject, sorted_terms, sorted_words};
 use super::messages;
 use super::moment::Moment;
 use super::phrase::Dialect;
-use super::request::{Decision, Reason, Request, Response, Verdict, essence};
+use super::request::{Decision, Identity, Reason, Request, Response, Verdict, essence};
 use super::story::{Action, Flag, Messages, State, World};
 use super::url::{self, Url};
 
@@ -111,6 +112,15 @@ impl<'t> Trial<'t> {
     fn has_network(&self, lists: &[usize]) -> bool {
         let mut known = lists.iter().filter_map(|&place| self.scene.lists.get(place));
         known.any(|bound| bound.definition.kind == Kind::Network)
+    }
+
+    /// The lists that count for a state: no list of exemptions knows a host that is only claimed.
+    fn counting<'l>(&self, state: State, lists: &'l [usize]) -> Cow<'l, [usize]> {
+        if !state.is_by_host() || !self.is_claimed() {
+            return Cow::Borrowed(lists);
+        }
+        let exempts = |list: &usize| self.scene.lists.get(*list).is_some_and(|bound| exempts(&bound.definition.name));
+        lists.iter().copied().filter(|list| !exempts(list)).collect()
     }
 
     /// Makes a text the reason of what is done next, under the name of a list.
@@ -328,6 +338,12 @@ impl<'t> Trial<'t> {
     }
 }
 
+/// Whether the lists of a name exempt what they know, as those of E2Guardian's storyboards do.
+fn exempts(name: &str) -> bool {
+    let name = name.strip_prefix("local").unwrap_or(name);
+    ["exception", "grey", "nomitm"].iter().any(|kind| name.starts_with(kind))
+}
+
 /// Whether a field may get a name: a token, and none that says how a message is framed and whom it is for.
 fn may_be_named(name: &[u8]) -> bool {
     const FRAMING: [&[u8]; 11] = [
@@ -358,6 +374,7 @@ impl World for Trial<'_> {
         if !matches!(state, State::Flag(_)) {
             self.found = None;
         }
+        let lists = &*self.counting(state, lists);
         match state {
             State::True | State::Returned => true,
             State::Foreign => false,
@@ -404,6 +421,10 @@ impl World for Trial<'_> {
                 self.first(lists, messages, |bound, _| bound.list.address(client, now))
             }
         }
+    }
+
+    fn is_claimed(&self) -> bool {
+        self.request.identity == Identity::Claimed
     }
 
     fn say(&mut self, messages: Messages) {

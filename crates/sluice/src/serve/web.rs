@@ -14,7 +14,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rules::web::phrase::{Found, Outcome, Score};
 use rules::web::{
-    Cause, Entry, Field, Filter, Group, Limits, Moment, Request, Response, Severity, Suffixes, Tokens, Told, Verdict,
+    Cause, Entry, Field, Filter, Group, Identity, Limits, Moment, Request, Response, Severity, Suffixes, Tokens, Told,
+    Verdict,
 };
 
 use super::scorer::sealed;
@@ -132,6 +133,11 @@ impl Means {
             group: facts.group,
             is_tls: facts.is_tls,
             has_server_name: facts.has_server_name,
+            identity: match facts.identity {
+                filter::Identity::Proved => Identity::Proved,
+                filter::Identity::Awaited => Identity::Awaited,
+                filter::Identity::Claimed => Identity::Claimed,
+            },
             entry: if facts.is_icap { Entry::Icap } else { Entry::Proxy },
             now: moment(&self.zone),
             tokens: self.tokens(facts.takes_tokens),

@@ -23,7 +23,7 @@ use super::vet::Order;
 use crate::message::trace;
 use crate::net::http2::PIPE_BYTES;
 use crate::net::stream::Stream;
-use crate::porch::filter::{Decision, RequestFacts};
+use crate::porch::filter::{Decision, Identity, RequestFacts};
 use crate::porch::shared::Shared;
 use crate::settings::{IcapFailure, icap_authority};
 use crate::upstream::destination::Failure;
@@ -49,6 +49,7 @@ struct Terms {
     port: u16,
     is_opened: bool,
     has_server_name: bool,
+    identity: Identity,
     /// A token lets the client past the lists.
     is_bypassed: bool,
 }
@@ -78,6 +79,7 @@ impl Session {
             port: self.door.address.tcp().map_or(0, |address| address.port()),
             is_opened: self.opened.as_ref().is_some_and(|opened| opened.destination.is_tls),
             has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
+            identity: order.identity,
             is_bypassed: order.pass.is_bypassed,
         };
         let (ours, theirs) = Stream::within(PIPE_BYTES);
@@ -136,6 +138,7 @@ impl Terms {
             fields: &request.fields,
             is_tls: self.is_opened,
             has_server_name: self.has_server_name,
+            identity: self.identity,
             is_icap: false,
             takes_tokens: false,
         };

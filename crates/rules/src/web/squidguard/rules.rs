@@ -57,6 +57,7 @@ impl Word {
         match &self.scope {
             Scope::All => true,
             Scope::Addresses => trial.is_address(),
+            Scope::Destination { .. } if self.passes && trial.is_claimed() => false,
             Scope::Destination { lists, when } => {
                 when.holds(trial.now()) && trial.is_listed(lists, if self.passes { TRUSTED } else { OF_LISTS })
             }

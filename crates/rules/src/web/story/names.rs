@@ -72,7 +72,28 @@ pub(crate) enum Action {
     Foreign,
 }
 
+impl Action {
+    /// Whether it exempts a request from something.
+    pub fn exempts(self) -> bool {
+        matches!(
+            self,
+            Action::Exception
+                | Action::Grey
+                | Action::DoNotIntercept
+                | Action::NoCertificateCheck
+                | Action::Direct
+                | Action::NoLog
+                | Action::NoVirusCheck
+        )
+    }
+}
+
 impl State {
+    /// Whether it depends on the host of the request, or may do so.
+    pub fn is_by_host(self) -> bool {
+        matches!(self, State::Url | State::Site | State::FullUrl | State::Returned)
+    }
+
     /// The state of a name.
     pub fn of(name: &str) -> Option<State> {
         Some(match name {

@@ -15,19 +15,25 @@ pub(crate) trait World {
     fn say(&mut self, messages: Messages);
     /// Does something, and says whether it came to something.
     fn act(&mut self, action: Action) -> bool;
+    /// Whether the host of the request is only claimed, and so exempts from nothing.
+    fn is_claimed(&self) -> bool {
+        false
+    }
 }
 
 /// State of a run.
 struct Run<'w> {
     world: &'w mut dyn World,
     steps: u32,
+    /// The function under way was called because of the host.
+    is_by_host: bool,
 }
 
 impl Story {
     /// Runs a function. False where there is none, and where it takes too many steps.
     pub fn run(&self, function: &str, world: &mut dyn World) -> bool {
         let Some(&function) = self.names.get(function) else { return false };
-        self.call(function, 0, &mut Run { world, steps: STEPS_MAX })
+        self.call(function, 0, &mut Run { world, steps: STEPS_MAX, is_by_host: false })
     }
 
     /// Whether there is a function.
@@ -43,13 +49,19 @@ impl Story {
             if run.steps == 0 {
                 return false;
             }
-            if !holds(step, has_returned, run) {
+            if !holds(step, has_returned, run) || exempts_claimed(step, run) {
                 has_returned = false;
                 continue;
             }
             has_returned = match step.what {
                 What::Do(action) => run.world.act(action),
-                What::Call(function) => self.call(function, depth + 1, run),
+                What::Call(function) => {
+                    let is_by_host = run.is_by_host;
+                    run.is_by_host |= step.state.is_by_host();
+                    let has_returned = self.call(function, depth + 1, run);
+                    run.is_by_host = is_by_host;
+                    has_returned
+                }
             };
             match step.ending {
                 Ending::Returns => return has_returned,
@@ -59,6 +71,12 @@ impl Story {
         }
         false
     }
+}
+
+/// Whether a line exempts a request because of a host that is only claimed.
+fn exempts_claimed(step: &Step, run: &Run<'_>) -> bool {
+    let exempts = matches!(step.what, What::Do(action) if action.exempts());
+    exempts && (run.is_by_host || step.state.is_by_host()) && run.world.is_claimed()
 }
 
 fn holds(step: &Step, has_returned: bool, run: &mut Run<'_>) -> bool {
