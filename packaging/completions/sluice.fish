@@ -927,15 +927,17 @@ complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -s c -l config -d 'Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf; or the one that `[web]` in this configuration of Sluice names' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l group -d 'Check by this filter group' -r
-complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l url -d 'The URL that the pages come from: lists of sites and URLs count, too' -r -f
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l user -d 'Check by the group of this user' -r
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l client -d 'Check by the group of a client with this address' -r
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l url -d 'The URL that the pages come from: lists of sites and URLs count, too. `HOST:PORT` is a tunnel' -r -f
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l type -d 'The type that the server says; without it, pages are text' -r
-complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l dialect -d 'Read lists as this program does. The default gives the scores of E2Guardian; a door has `[web] dialect`' -r -f -a "sluice\t''
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l dialect -d 'Read lists as this program does. The default is that of `[web]`, if a configuration of Sluice is named, else e2guardian-5.3.5' -r -f -a "sluice\t''
 e2guardian-5.3.5\t''
 e2guardian-5.5.8\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object a line'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -s c -l config -d 'The same, as other commands name it; or the one that `[web]` in this configuration of Sluice names' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l dialect -d 'Read lists as this program does' -r -f -a "sluice\t''
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l dialect -d 'Read lists as this program does. The default is that of `[web]`, if a configuration of Sluice is named, else sluice' -r -f -a "sluice\t''
 e2guardian-5.3.5\t''
 e2guardian-5.5.8\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'

@@ -124,3 +124,27 @@ fn a_url_is_checked_without_a_page_and_as_the_doors_read_lists() {
     let verdict = |config: &Path| web(&["check", "--url", "http://a.test/./x", "--config"], config, &[]).status.code();
     assert_eq!((verdict(&config), verdict(site.path())), (Some(1), Some(0)));
 }
+
+#[test]
+fn the_group_of_a_user_and_of_a_client_decides() {
+    let site = site();
+    let path = |name: &str| site.path().join(name).display().to_string();
+    fs::write(site.path().join("e2guardian.conf"), format!("{MAIN}authplugin = '{}'\n", path("ip.conf"))).unwrap();
+    fs::write(path("ip.conf"), format!("plugname = 'ip'\nipgroups = '{}'\n", path("addresses"))).unwrap();
+    fs::write(path("addresses"), "10.0.0.2 = filter2\n").unwrap();
+    fs::write(path("users"), "ann:{PLAIN}anns:group=filter2\ntim:{PLAIN}tims\n").unwrap();
+    fs::write(path("sluice.toml"), format!("[web]\nconfig = \"{}\"\naccounts = \"{}\"\n", path(""), path("users")))
+        .unwrap();
+    let config = site.path().join("sluice.toml");
+    for (more, group, status) in [
+        (["--user", "ann"], 2, 0),
+        (["--user", "tim"], 1, 1),
+        (["--client", "10.0.0.2"], 2, 0),
+        (["--client", "10.0.0.3"], 1, 1),
+    ] {
+        let output = web(&["check", "--url", "http://bad.test/", "--config"], &config, &more);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with(&format!("sluice: group {group} ")), "{more:?}: {told}");
+        assert_eq!(output.status.code(), Some(status), "{more:?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `sluice web`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -87,6 +88,12 @@ pub struct WebCheck {
     /// Check by this filter group.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub group: u32,
+    /// Check by the group of this user.
+    #[arg(long, value_name = "NAME", conflicts_with = "group")]
+    pub user: Option<String>,
+    /// Check by the group of a client with this address.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "group")]
+    pub client: Option<IpAddr>,
     /// The URL that the pages come from: lists of sites and URLs count, too. `HOST:PORT` is a tunnel.
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub url: Option<String>,

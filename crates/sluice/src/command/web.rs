@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use edge::net::{mirror, pem};
 use jiff::tz::TimeZone;
+use mailbox::accounts::Directory;
 use rules::web::phrase::{Dialect, Outcome, Score};
 use rules::web::{Decision, Filter, Group, Limits, Request, Response, Severity, Verdict};
 use serde_json::{Value, json};
@@ -133,10 +134,10 @@ fn check(args: &WebCheck) -> Result<ExitCode, Failure> {
     if errors > 0 {
         eprintln!("sluice: {errors} errors in the configuration: sluice web lint names them");
     }
-    let group = filter.group(args.group).ok_or_else(|| format!("there is no group {}", args.group))?;
+    let group = group(&filter, args)?;
     let (mut is_blocked, mut has_failed) = (false, false);
     if let Some(url) = args.url.as_deref().filter(|_| args.files.is_empty()) {
-        let decision = group.request(&request(url));
+        let decision = group.request(&request(args, url));
         is_blocked = decision.verdict == Verdict::Block;
         print(args.json, ("url", url), &decision, &Score::default());
     }
@@ -155,15 +156,39 @@ fn check(args: &WebCheck) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if has_failed { 2 } else { u8::from(is_blocked) }))
 }
 
+/// The group by its number, or that of the client; which one that is goes to standard error.
+fn group<'f>(filter: &'f Filter, args: &WebCheck) -> Result<&'f Group, Failure> {
+    if args.user.is_none() && args.client.is_none() {
+        let group = filter.group(args.group).ok_or_else(|| format!("there is no group {}", args.group))?;
+        return Ok(group);
+    }
+    let account = args.user.as_deref().map(|name| account_group(&args.config, name)).transpose()?.flatten();
+    let request = Request { group: account.as_deref(), ..request(args, "") };
+    let group = filter.group_of(&request).ok_or("there is no group")?;
+    eprintln!("sluice: group {} {}", group.number(), group.name());
+    Ok(group)
+}
+
+/// The group that the accounts of a configuration of Sluice give a user.
+fn account_group(config: &Path, user: &str) -> Result<Option<String>, Failure> {
+    if config.extension().is_none_or(|extension| extension != "toml") {
+        return Ok(None);
+    }
+    let Some(path) = Config::read(config)?.web.and_then(|web| web.accounts) else { return Ok(None) };
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Directory::parse_foreign(&text).0.named(user).and_then(|account| account.group.clone()))
+}
+
 /// A request for a URL, or for a tunnel to a host and a port.
-fn request(url: &str) -> Request<'_> {
+fn request<'r>(args: &'r WebCheck, url: &'r str) -> Request<'r> {
     let method: &[u8] = if url.contains(':') && !url.contains('/') { b"CONNECT" } else { b"GET" };
-    Request { method, url: url.as_bytes(), now: moment(&TimeZone::system()), ..Request::default() }
+    let (client, user) = (args.client, args.user.as_deref());
+    Request { method, url: url.as_bytes(), client, user, now: moment(&TimeZone::system()), ..Request::default() }
 }
 
 /// Decides on a page as on one that a client has asked for.
 fn page(group: &Group, args: &WebCheck, file: &Path) -> io::Result<(Decision, Score)> {
-    let request = request(args.url.as_deref().unwrap_or(""));
+    let request = request(args, args.url.as_deref().unwrap_or(""));
     let response = Response { content_type: args.content_type.as_deref().map(str::as_bytes), file_names: [None; 2] };
     let mut decision = Decision { group: group.number(), ..Decision::default() };
     if args.url.is_some() {
