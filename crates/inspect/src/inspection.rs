@@ -17,6 +17,8 @@ mod observers;
 mod paging;
 mod ruling;
 mod scraps;
+mod stopped;
+mod tails;
 mod turns;
 mod watching;
 
@@ -26,11 +28,13 @@ use std::sync::{Arc, Mutex};
 use digest::Batch;
 use rules::ids::Watch;
 use scan::{Allowance, Database};
-use stream::{Class, Coding, Finding, Fuel, Limits, Window};
+use stream::{Coding, Fuel, Limits, Window};
 use unpack::Passwords;
 
 use self::budget::Budget;
 pub use self::budget::Clocks;
+use self::stopped::Stopped;
+use self::tails::Tails;
 use crate::facts::Facts;
 use crate::intrusion::IntrusionRules;
 use crate::ledger::Ledger;
@@ -38,7 +42,7 @@ use crate::node::{Node, Seed, Task};
 use crate::page::PageRules;
 use crate::watcher::Shared;
 use crate::words::{COMMON, Words};
-use flow::{Action, Context, In, Out, PageScore, Spotted};
+use flow::{Context, In, Out, PageScore};
 
 /// State shared by all inspections: the signatures and the bounds.
 #[derive(Debug, Clone)]
@@ -108,6 +112,8 @@ pub struct Inspection {
     scraps: u32,
     ledger: Ledger,
     units: VecDeque<Unit>,
+    /// Mails by their places.
+    tails: Tails,
     /// Facts that the door wants to know of the mail.
     facts: Facts,
     /// Words of the mail that may be passwords.
@@ -130,14 +136,6 @@ pub struct Inspection {
 
 /// Fuel that a turn burns besides the bytes that it looks at, so that content of many small pieces makes no long turns.
 const TURN_COST: usize = 64;
-
-/// Remains of an inspection that ended before its content.
-#[derive(Clone, Copy)]
-struct Stopped {
-    /// Bytes fed, looked at or not.
-    fed: u64,
-    closing: bool,
-}
 
 /// A part of the object that is fed, which can be overwritten; remembered after its end, since a match in the raw mail
 /// may be told later.
@@ -191,6 +189,7 @@ impl Inspection {
             scraps: 0,
             ledger,
             units: VecDeque::new(),
+            tails: Tails::default(),
             stopped: None,
             done: false,
         };
@@ -205,6 +204,7 @@ impl Inspection {
             source: None,
             depth: 0,
             raw_start: Some(0),
+            place: Some((id, 0)),
             second_reading: false,
             is_doubted: false,
             ticket: None,
@@ -269,29 +269,6 @@ impl Inspection {
     pub fn abandon(&mut self) {
         self.let_go();
         self.done = true;
-    }
-
-    /// Ends it before its content: a finding of class `limit` with this name is reported of the object that is fed, and all
-    /// that it holds is let go of. What is fed from now on is counted and not looked at.
-    pub fn stop(&mut self, name: &'static str) {
-        let Some(root) = self.nodes.first_mut().and_then(Option::take).filter(|_| !self.done) else { return };
-        let finding = Finding::new(Class::Limit, name, root.bytes);
-        let action = self.context.policy.action(&finding);
-        // What has not been looked at is no part that could be overwritten: it is the whole.
-        self.ledger.unblankable |= action == Action::Blank;
-        let spotted = Spotted { finding, path: root.path.clone(), object: root.id };
-        if self.ledger.note(&spotted, &self.context.policy) {
-            self.out.push_back(Out::Finding(spotted));
-        }
-        self.ledger.bytes += root.bytes;
-        self.report(&root);
-        self.stopped = Some(Stopped { fed: root.bytes, closing: root.closing });
-        self.let_go();
-    }
-
-    /// Whether it has ended before its content: the verdict follows upon [`In::Finish`], whatever is still fed.
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.is_some()
     }
 
     fn let_go(&mut self) {
@@ -380,20 +357,6 @@ impl Inspection {
         self.nodes.first().and_then(Option::as_ref).map(|root| root.bytes)
     }
 
-    /// Says what is said of content that is not looked at any more.
-    fn wind_up(&mut self) -> Progress {
-        let Some(Stopped { fed, closing }) = self.stopped.filter(|_| !self.done) else { return Progress::Done };
-        if closing {
-            self.conclude(fed);
-            return Progress::Done;
-        }
-        if fed > self.cleared {
-            self.cleared = fed;
-            self.out.push_back(Out::Cleared(fed));
-        }
-        Progress::Hungry
-    }
-
     /// Bytes of the windows that are allocated now.
     pub fn window_bytes(&self) -> usize {
         let used = self.nodes.iter().flatten().map(|node| node.window.capacity());
@@ -433,24 +396,9 @@ impl Inspection {
     }
 }
 
-impl Stopped {
-    fn tell(&mut self, message: In<'_>) -> usize {
-        match message {
-            In::Feed(bytes) => {
-                self.fed += bytes.len() as u64;
-                bytes.len()
-            }
-            In::Finish => {
-                self.closing = true;
-                0
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use stream::{Event, FileType, ReadAt, Stage, Step};
+    use stream::{Class, Event, FileType, Finding, ReadAt, Stage, Step};
 
     use super::*;
     use crate::node::{Reader, Work};

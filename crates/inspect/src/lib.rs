@@ -22,6 +22,7 @@ mod ledger;
 mod node;
 mod opener;
 mod page;
+mod place;
 mod recalling;
 mod reputation;
 mod score;

@@ -11,6 +11,7 @@ use unpack::Doubt;
 
 use crate::gather::Gather;
 use crate::page::PAGE_COST;
+use crate::place::{Place, Tail};
 use crate::watcher::Watcher;
 use crate::words::Text;
 use flow::StageTime;
@@ -44,6 +45,10 @@ pub(crate) struct Node {
     pub depth: u32,
     /// Where its bytes begin in the object that is fed, if they are a run of it, unchanged.
     pub raw_start: Option<u64>,
+    /// Where its bytes begin in the object that they are a run of; unknown of one that begins in two readings.
+    pub place: Option<Place>,
+    /// How it is read as a mail.
+    pub tail: Option<Tail>,
     /// Bytes that are needed to recognise the object.
     pub head_bytes: usize,
     /// Type; unknown until enough content has come.
@@ -433,6 +438,7 @@ pub(crate) struct Seed {
     pub source: Option<usize>,
     pub depth: u32,
     pub raw_start: Option<u64>,
+    pub place: Option<Place>,
     pub second_reading: bool,
     pub is_doubted: bool,
     pub ticket: Option<u64>,
@@ -447,6 +453,8 @@ impl Seed {
             source: self.source,
             depth: self.depth,
             raw_start: self.raw_start,
+            place: self.place,
+            tail: None,
             head_bytes: unpack::HEAD_BYTES,
             file_type: None,
             bytes: 0,

@@ -23,6 +23,7 @@ mod passwords;
 mod phishing;
 mod pipeline;
 mod readings;
+mod tails;
 mod texts;
 mod turns;
 mod views;

@@ -23,6 +23,7 @@ mod program;
 mod recognise;
 mod stream;
 
+pub use archive::mbox::divider as mail_divider;
 pub use frame::doubt::{Doubt, is_accusation};
 pub use frame::password::Passwords;
 pub use open::{Claim, Due, Opener, ROWS, Row, When, is_page, open, reader};

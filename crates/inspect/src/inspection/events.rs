@@ -156,6 +156,7 @@ impl Inspection {
         inherit_names(&mut object, &node.object);
         let seed = Seed { ticket, ..self.child(node, slot, &node.readers[index], object) };
         self.forbid_container(&seed);
+        self.note_divided(node.readers[index].name, &seed);
         let open = match seed.object.kind {
             Kind::Multipart | Kind::Message => Open::Container {
                 id: seed.id,
@@ -193,13 +194,17 @@ impl Inspection {
             Some(name) => above.iter().chain([name]).cloned().collect(),
         };
         let raw_start = node.raw_start.zip(object.raw_offset).map(|(start, offset)| start + reader.began + offset);
+        let id = self.ledger.number(parent);
+        let run = node.place.zip(object.raw_offset).map(|((base, at), offset)| (base, at + reader.began + offset));
+        let place = if object.raw_offset.is_some() { run } else { Some((id, 0)) };
         Seed {
-            id: self.ledger.number(parent),
+            id,
             object,
             path,
             source: Some(slot),
             depth: node.depth + 1,
             raw_start,
+            place,
             second_reading: reader.second_reading,
             is_doubted: reader.doubt == Doubt::Always,
             ticket: None,
@@ -233,7 +238,7 @@ impl Inspection {
             Reader::new(seed.object.coding.name(), Work::Decode(Box::new(mime::Decoder::new(seed.object.coding))));
         decoder.second_reading = seed.second_reading;
         let mut decoded = seed.clone();
-        decoded.raw_start = None;
+        (decoded.raw_start, decoded.place) = (None, Some((seed.id, 0)));
         let encoded = self.plant(seed);
         decoded.source = Some(encoded);
         let decoded = self.plant(decoded);
@@ -381,6 +386,7 @@ impl Inspection {
             source,
             depth: first.depth,
             raw_start: None,
+            place: None,
             second_reading: true,
             is_doubted: first.is_doubted,
             ticket: None,

@@ -135,6 +135,7 @@ impl Inspection {
             source: Some(slot),
             depth: node.depth,
             raw_start: None,
+            place: None,
             second_reading: node.second_reading,
             is_doubted: node.is_doubted,
             ticket: None,

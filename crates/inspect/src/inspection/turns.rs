@@ -37,6 +37,9 @@ impl Inspection {
         let forbidden = rule.filter(|rule| rule.way == Way::Forbid).map(|rule| rule.label.clone());
         self.renew_passwords(node, file_type);
         if matches!(way, Way::Open | Way::Forbid) {
+            if content == FileType::Mail {
+                node.tail = Some(self.tail(node, &node.window.filled()[..head_bytes]));
+            }
             self.add_openers(node, slot, [content, file_type], head_bytes);
         }
         node.roll = Roll::new(self.engine.database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
@@ -55,6 +58,9 @@ impl Inspection {
         let limits = self.remaining_limits();
         let head = &node.window.filled()[..head_bytes];
         for (opener, unnamed) in opener::openers(&node.object, types, head, &limits, &self.passwords) {
+            if node.tail.is_some_and(|tail| tail.omits(opener.name)) {
+                continue;
+            }
             let mut reader = Reader::new(opener.name, Work::Stage(opener.stage));
             reader.expands = opener.expands;
             reader.second_reading = node.second_reading;
@@ -175,6 +181,7 @@ impl Inspection {
     /// Forgets a node whose readers are done.
     pub(super) fn retire(&mut self, mut node: Node, slot: usize) {
         self.strike_off(&node);
+        self.note_end(&node);
         self.discount_scrap(&node);
         self.conclude_roll(&mut node, slot);
         self.take_words(&mut node);
@@ -238,6 +245,9 @@ impl Inspection {
             self.out.push_back(Out::Cleared(fed));
         }
         self.out.extend(self.facts.finish());
+        if self.stopped.is_none() {
+            self.report_unread();
+        }
         let mut verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
         if let Some(page) = self.page.take() {
             verdict.action = verdict.action.max(if page.is_blocked() { Action::Reject } else { Action::Pass });

@@ -1,7 +1,7 @@
 //! Mailboxes of Unix: mails that follow each other, each after a line that begins with `From `.
 //!
 //! The first mail is left to the reader of mails, which takes the whole file for one; the others are emitted as
-//! members. A line with a time of day divides mails, whatever precedes it: readers differ about blank lines and about
+//! members. A line with a time of day, or of a hyphen alone, divides mails, whatever precedes it: readers differ about blank lines and about
 //! lengths in headers. Quoting (`>From `) stays unchanged. Source: RFC 4155. Bounds: a line of [`LINE_BYTES_MAX`].
 
 use stream::{Kind, Object, ReadAt};
@@ -46,7 +46,7 @@ impl Mbox {
         if may_divide && !is_over && line.len() < LINE_BYTES_MAX {
             return;
         }
-        if may_divide && has_time(line) {
+        if may_divide && divides(line) {
             // The first line of the file divides nothing.
             let is_first = self.at == line.len() as u64;
             if outbox.is_open() {
@@ -62,6 +62,18 @@ impl Mbox {
         }
         self.line = is_over.then(Vec::new);
     }
+}
+
+/// The length of the line at the front of `head` if it divides mails.
+pub fn divider(head: &[u8]) -> Option<usize> {
+    let end = memchr::memchr(b'\n', &head[..head.len().min(LINE_BYTES_MAX)])? + 1;
+    let line = &head[..end];
+    (line.starts_with(MARK) && divides(line)).then_some(end)
+}
+
+/// Whether a line that begins with [`MARK`] divides mails: by a time, or as Mozilla writes it without one.
+fn divides(line: &[u8]) -> bool {
+    has_time(line) || line.trim_ascii_end() == b"From -"
 }
 
 /// Whether two digits stand on both sides of a colon.
