@@ -258,9 +258,8 @@ impl Kept {
     fn lesson(&self, scorer: &Scorer, mail: &Message, planned: &Planned, outcome: &mut Outcome) -> Option<Lesson> {
         let Scorer { engine, study, reputation, .. } = scorer;
         let is_spam = match self.scoring.study {
-            Wanted::Never if engine.options().set.bayes => return None,
             Wanted::Never => {
-                study.tell_without_ledger(engine, outcome);
+                study.tell_unlearned(engine, outcome);
                 return None;
             }
             Wanted::Always => None,
@@ -346,6 +345,25 @@ mod tests {
         assert!(score(RULES, scoring.clone(), &[b"A: b\n\n", b"12345"]).is_none());
         let traced = Scoring { trace: b"X: y\n"[..].into(), ..scoring };
         assert!(score(RULES, traced, &[b"A: b\n\n12345", b"more", b""]).is_none());
+    }
+
+    #[test]
+    fn a_mail_that_is_not_learned_says_what_it_would_be() {
+        let rules = "clear_headers\nadd_header all Status autolearn=_AUTOLEARN_\nbody BUY /buy/\nscore BUY 2\n";
+        for (more, mail, wanted) in [
+            ("", "From: a@b\n\nbuy\n", "autolearn=no autolearn_force=no"),
+            ("", "From: a@b\n\nhello\n", "autolearn=unavailable autolearn_force=no"),
+            ("bayes_auto_learn 0\n", "From: a@b\n\nbuy\n", "autolearn=disabled"),
+        ] {
+            for bayes in [false, true] {
+                let file = RuleFile { name: "own.cf".into(), bytes: [rules, more].concat().into_bytes() };
+                let files = RuleFiles { files: vec![file], host: "mx.test".into(), bayes, ..RuleFiles::default() };
+                let mut kept = Kept::new(Scoring { bytes_max: 100, ..Scoring::default() });
+                kept.take(mail.as_bytes());
+                let score = kept.score(&Scorer::new(&files), 0, &Planned::default(), &mut Scratch::default());
+                assert_eq!(&*score.unwrap().fields[0].value, wanted, "{more} {bayes}");
+            }
+        }
     }
 
     #[test]

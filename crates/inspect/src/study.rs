@@ -69,8 +69,8 @@ impl Study {
         self.learns_by_itself
     }
 
-    /// Has the outcome say what would be learned, where there is no ledger.
-    pub fn tell_without_ledger(&self, engine: &Engine, outcome: &mut Outcome) {
+    /// Has the outcome say what would be learned, where nothing is learned without being told.
+    pub fn tell_unlearned(&self, engine: &Engine, outcome: &mut Outcome) {
         if self.learns_by_itself {
             outcome.autolearn = Some(Autolearn { is_unavailable: true, ..engine.autolearn(outcome) });
         }

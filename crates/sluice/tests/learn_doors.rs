@@ -7,7 +7,7 @@ use crate::harness::{Behaviour, Gateway, Sink, Wire, stuffed, wait_for};
 use crate::learn::{DOOR_RULES, MAIL, head, learn, send, site, status};
 use crate::milter::Server;
 
-const SCORED: &str = "No 4.8 tests=BAYES_99,MONEY autolearn=disabled";
+const SCORED: &str = "No 4.8 tests=BAYES_99,MONEY autolearn=no autolearn_force=no";
 
 #[test]
 fn lmtp_and_milter_ask_what_was_learned() {

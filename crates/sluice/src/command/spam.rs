@@ -239,7 +239,7 @@ impl Checker<'_> {
             outcome.required = required;
         }
         if self.learned.is_none() {
-            self.study.tell_without_ledger(self.engine, &mut outcome);
+            self.study.tell_unlearned(self.engine, &mut outcome);
         }
         let text = match self.args.json {
             true => format!("{}\n", self.json(file, &outcome)),
