@@ -7,9 +7,10 @@
 //! calls for it.
 //!
 //! Bounds: a string of [`STRING_BYTES_MAX`], and [`TAIL_BYTES`] behind it; of a longer one so much is emitted. Left out: strings
-//! joined under names, and in other orders than they stand in; `data:` URIs, which are told by `html` too.
+//! that are changed under their names; `data:` URIs, which are told by `html` too.
 
 mod layer;
+mod names;
 
 use std::collections::VecDeque;
 
@@ -20,6 +21,7 @@ use crate::frame::reader::{Ended, Outbox, Reader};
 use crate::recognise::head::recognise;
 use layer::Layer;
 pub(super) use layer::makes_sense;
+use names::{Joined, Names};
 
 /// The longest string that is held.
 const STRING_BYTES_MAX: usize = 1 << 20;
@@ -28,7 +30,7 @@ const STRING_BYTES_KEPT: usize = 1 << 10;
 /// Characters of a string that is emitted; more than a digest in hexadecimal has.
 const BASE64_MIN: usize = 64;
 const HEX_MIN: usize = 132;
-/// Characters of the pieces of a list that is not joined, on average: they may be lines of one file.
+/// Characters of the pieces of a list on average, which may be lines of one file.
 const LINE_MIN: usize = 40;
 const ESCAPED_MIN: usize = 64;
 /// Characters that are neither Base64 nor escaped, after which a string with fewer escapes is not held.
@@ -42,9 +44,11 @@ const TAIL_BYTES: usize = 40;
 pub(crate) struct Script {
     state: State,
     value: Value,
+    name: Option<Vec<u8>>,
+    /// Strings by their names.
+    names: Names,
     /// The last character outside of a string that is no blank.
     last: u8,
-    /// What is told of the last string.
     telling: VecDeque<Layer>,
     /// Bytes worked on since that was said.
     work: usize,
@@ -110,15 +114,29 @@ impl Value {
 
 impl Script {
     pub fn new() -> Script {
-        Script { state: State::Outside, value: Value::default(), last: 0, telling: VecDeque::new(), work: 0 }
+        Script {
+            state: State::Outside,
+            value: Value::default(),
+            name: None,
+            names: Names::new(),
+            last: 0,
+            telling: VecDeque::new(),
+            work: 0,
+        }
     }
 
     fn outside(&mut self, input: &[u8]) -> usize {
         let passed = memchr::memchr3(b'"', b'\'', b'`', input).unwrap_or(input.len());
-        if let Some(&last) = input[..passed].iter().rev().find(|byte| !byte.is_ascii_whitespace()) {
+        let (taken, joined) = self.names.read(&input[..passed]);
+        if let Some(&last) = input[..taken].iter().rev().find(|byte| !byte.is_ascii_whitespace()) {
             self.last = last;
         }
-        let Some(&quote) = input.get(passed) else { return passed };
+        let Some(&quote) = input.get(taken) else { return self.joined(joined, taken) };
+        let joined = joined.or_else(|| if taken == passed { self.names.end() } else { None });
+        if joined.is_some() {
+            return self.joined(joined, taken);
+        }
+        self.name = self.names.name();
         // The buffer of the last string is reused, if it is small.
         let mut bytes = std::mem::take(&mut self.value.bytes);
         bytes.clear();
@@ -126,6 +144,16 @@ impl Script {
         self.value = Value { bytes, array: matches!(self.last, b'[' | b'('), pieces: 1, ..Value::default() };
         self.state = State::In { quote, escape: Escape::None };
         passed + 1
+    }
+
+    /// Strings are joined by their names where so much was read.
+    fn joined(&mut self, joined: Option<Joined>, taken: usize) -> usize {
+        let Some(Joined { pieces, bytes }) = joined else { return taken };
+        let is_known = |byte: &u8| *byte == b'=' || base64_value(*byte).is_some();
+        let escapes = bytes.iter().filter(|byte| !is_known(byte)).count();
+        let value = Value { bytes, escapes, pieces, ..Value::default() };
+        self.telling = told(value, true, false, &mut self.work);
+        taken
     }
 
     /// Reads on in a string; how much of it was read.
@@ -331,6 +359,9 @@ impl Script {
     fn finish(&mut self, tail: &[u8]) -> bool {
         self.state = State::Outside;
         self.last = tail.last().copied().unwrap_or(self.last);
+        if let Some(name) = self.name.take() {
+            self.names.set(name, if tail.is_empty() { &self.value.bytes } else { &[] });
+        }
         if self.value.bytes.len() < BASE64_MIN {
             return false;
         }
@@ -457,6 +488,8 @@ impl Reader for Script {
             let joint: Vec<u8> = tail.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect();
             self.finish(&joint);
         }
+        let joined = self.names.end();
+        self.joined(joined, 0);
         self.tell(outbox);
         if !self.telling.is_empty() { Ended::More } else { Ended::Done }
     }

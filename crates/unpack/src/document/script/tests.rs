@@ -50,6 +50,42 @@ fn strings_that_a_script_puts_together_are_told() {
     }
 }
 
+#[test]
+fn strings_are_joined_by_their_names() {
+    let (one, two) = BASE64.split_at(48);
+    let digits = each(CONTENT, |byte| format!("{byte:02x}"));
+    let (first, second) = digits.split_at(60);
+    for text in [
+        format!("var a = \"{one}\";\nvar b = \"{two}\";\neval(atob(a + b));"),
+        format!("a='{one}',b='{two}';atob(a+b)"),
+        format!("<?php $x = '{one}';\n$y = '{two}'; eval(base64_decode($x.$y));"),
+        format!("one = \"{first}\"\ntwo = \"{second}\"\nwhole = one & two"),
+        format!("b := '{two}'; a := '{one}'; c := a+b"),
+        format!("a='{}';b='{}';c='{two}';f(a + b + c)", &one[..20], &one[20..]),
+        format!("a='{one}';b='{two}';f(a+b,'x')"),
+        format!("a='{one}';b='{two}';f('x' , a+b"),
+    ] {
+        assert_eq!(found(&text), [CONTENT], "{text}");
+    }
+    for text in [
+        format!("a='{one}';b='{two}';f(a,b)"),
+        format!("a='{one}';b='{two}';f(a-b)"),
+        format!("a='{one}';b='{two}';a='';f(a+b)"),
+        format!("a='{one}';b='{two}';f(a+c+b)"),
+        format!("a=='{one}';b='{two}';f(a+b)"),
+    ] {
+        assert_eq!(found(&text), Vec::<Vec<u8>>::new(), "{text}");
+    }
+    let many = format!("a='{one}';b='{two}';{}", "f(a+b);".repeat(9_000));
+    assert_eq!(
+        law::tell(Reading::new(Script::new()), many.as_bytes())
+            .iter()
+            .filter(|told| matches!(told, Told::Open(_)))
+            .count(),
+        64
+    );
+}
+
 fn deflated(content: &[u8]) -> Vec<u8> {
     let mut packed = vec![0; content.len() + 64];
     let config = zlib_rs::DeflateConfig { window_bits: -15, ..zlib_rs::DeflateConfig::default() };
