@@ -1,5 +1,6 @@
 //! Addresses in attributes and texts, made absolute and kept once each.
 
+use text::html::reference::{Place, decode};
 use text::lenient::Attributes;
 
 use super::elements::misspelt;
@@ -73,8 +74,13 @@ impl Builder {
     }
 
     fn link(&mut self, name: &'static str, uri: &str) {
+        let as_browsers = spelling_of_browsers(uri);
         let uri = self.canonical(uri);
         self.link_bytes(name, uri);
+        if let Some(other) = as_browsers {
+            let other = self.canonical(&other);
+            self.link_bytes(name, other);
+        }
     }
 
     fn link_bytes(&mut self, name: &'static str, uri: Vec<u8>) {
@@ -105,6 +111,29 @@ impl Builder {
     }
 }
 
+/// An address as browsers read it, where that differs from Perl's reading in its scheme or host: all names of references count, and
+/// tabs and line ends do not (URL standard, 4.4).
+fn spelling_of_browsers(uri: &str) -> Option<String> {
+    if !uri.contains(['&', '\t', '\n', '\r']) {
+        return None;
+    }
+    let decoded = decode(uri.as_bytes(), Place::Value);
+    let other: String =
+        String::from_utf8_lossy(&decoded).chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+    let is_gap = |c: char| c <= ' ';
+    (front(uri.trim_matches(is_gap)) != front(other.trim_matches(is_gap))).then_some(other)
+}
+
+/// An address up to the end of its host.
+fn front(uri: &str) -> &str {
+    const SEPARATORS: [char; 4] = ['/', '\\', '?', '#'];
+    let scheme = uri.find(SEPARATORS).unwrap_or(uri.len());
+    let Some(colon) = uri[..scheme].find(':') else { return &uri[..scheme] };
+    let behind = uri[colon + 1..].trim_start_matches(['/', '\\', '\t', '\n', '\r']);
+    let end = behind.find(SEPARATORS).unwrap_or(behind.len());
+    &uri[..uri.len() - behind.len() + end]
+}
+
 /// The address that a page says comes next: `5; url=http://a/`.
 fn refresh_uri(content: &str) -> Option<String> {
     let bytes = content.as_bytes();
@@ -119,4 +148,33 @@ fn refresh_uri(content: &str) -> Option<String> {
     }
     let uri = found?;
     Some(uri.find(';').map_or(uri, |at| uri[..at].trim_end()).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_schemes_are_read_as_browsers_read_them_too() {
+        for (uri, wanted) in [
+            ("https://ev&ZeroWidthSpace;il.example.com/p", "https://ev\u{200b}il.example.com/p"),
+            ("https://ev&NoBreak;il.example.com", "https://ev\u{2060}il.example.com"),
+            ("ht\ttps://evil.example.com/p", "https://evil.example.com/p"),
+            ("ht&Tab;tp&NewLine;s:&sol;/evil.example.com/p", "https://evil.example.com/p"),
+            ("https&colon;//evil.example.com/p", "https://evil.example.com/p"),
+            ("https:/\n/ev\ril.example.com/p", "https://evil.example.com/p"),
+        ] {
+            assert_eq!(spelling_of_browsers(uri).as_deref(), Some(wanted), "{uri:?}");
+        }
+        for uri in [
+            "https://a.example/p?a=1&b=2&NoBreak;",
+            " https://a.example/a\nb ",
+            "a?b&c",
+            "",
+            "&",
+            "mailto:a@b.example?subject=a\tb",
+        ] {
+            assert_eq!(spelling_of_browsers(uri), None, "{uri:?}");
+        }
+    }
 }
