@@ -73,3 +73,28 @@ fn heads_of_objects_may_hold_comments() {
     }
     assert!(missed.is_empty(), "{missed:#?}");
 }
+
+#[test]
+fn object_streams_are_read_though_their_entries_are_references() {
+    let data = flate(MEMBER);
+    let objects = "stream\n5 0 /FlateDecode \nendstream endobj ";
+    let behind = "6 0 obj /ObjStm endobj 7 0 obj 1 endobj 8 0 obj 4 endobj ";
+    let mut missed = Vec::new();
+    for entries in [
+        "/Type/ObjStm/N 1/First 4",
+        "/Type 6 0 R/N 1/First 4",
+        "/Type/ObjStm/N 7 0 R/First 8 0 R",
+        "/Type 6 0 R/N 7 0 R/First 8 0 R",
+        "/Type/Other/First 4/N 1",
+        "/N 1/First 4",
+    ] {
+        let text = format!("3 0 obj <<{entries}/Length 17>>\n{objects}{behind}4 0 obj <</Filter 5 0 R$");
+        if !reaches(&text, &data) {
+            missed.push(entries);
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+    // A stream with one of the entries alone, as those of profiles of colours, is none.
+    let text = format!("3 0 obj <</N 1/Length 17>>\n{objects}4 0 obj <</Filter/FlateDecode$");
+    assert!(reaches(&text, &data));
+}

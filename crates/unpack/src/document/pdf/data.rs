@@ -86,16 +86,16 @@ impl Pdf {
         let cipher = self.cipher(&object, &filters, &parameters);
         let chain = Chain::new(cipher, &filters, &parameters, &self.limits);
         let name = object.id.map(|(number, _)| self.known.name_of(number, self.key.as_ref()));
-        let media_type = match object.type_ {
+        let media_type = match object.kind() {
             Type::ObjectStream => Some(OBJECTS.into()),
             Type::EmbeddedFile => object.media_type.clone(),
             _ => None,
         };
         let raw_offset = (chain.is_empty() && !self.again.is_reading()).then_some(start);
         let opening = stream::Object { kind: Kind::Member, name, media_type, raw_offset, ..Default::default() };
-        let objects = (object.type_ == Type::ObjectStream).then(|| Objects::new(object.count));
+        let objects = (object.kind() == Type::ObjectStream).then(|| Objects::new(object.count));
         let extent = Extent::new(self.known.length(&object));
-        let never_sealed = matches!(object.type_, Type::CrossReference | Type::Metadata);
+        let never_sealed = matches!(object.kind(), Type::CrossReference | Type::Metadata);
         let is_strict = !never_sealed && filters.first().is_some_and(|filter| filter.is_strict());
         let sign = Vec::with_capacity(SIGN_BYTES);
         self.state = State::Data(Box::new(Data {
@@ -128,7 +128,7 @@ impl Pdf {
         let key = self.key.as_ref()?;
         let mut pairs = filters.iter().zip(parameters);
         let is_identity = pairs.any(|(filter, parameters)| *filter == Filter::Crypt && parameters.is_identity);
-        let is_plain = match object.type_ {
+        let is_plain = match object.kind() {
             Type::CrossReference => true,
             Type::Metadata => key.metadata_is_plain,
             _ => is_identity,

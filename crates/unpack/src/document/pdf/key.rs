@@ -10,6 +10,10 @@ pub(super) enum Key {
     Length,
     /// `N`: how many objects an object stream has.
     Count,
+    /// `First`: where the objects of an object stream begin.
+    First,
+    /// `W`: the widths of fields in a stream of references.
+    Widths,
     Filter,
     Parameters,
     Predictor,
@@ -45,6 +49,8 @@ impl Key {
         match word {
             b"Length" => Key::Length,
             b"N" => Key::Count,
+            b"First" => Key::First,
+            b"W" => Key::Widths,
             b"Filter" => Key::Filter,
             b"DecodeParms" | b"DP" => Key::Parameters,
             b"Predictor" => Key::Predictor,

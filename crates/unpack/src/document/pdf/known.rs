@@ -56,7 +56,7 @@ impl Known {
         if object.security.is_complete() {
             self.security = Some(object.security.clone());
         }
-        let is_trailer = object.id.is_none() || object.type_ == Type::CrossReference;
+        let is_trailer = object.id.is_none() || object.kind() == Type::CrossReference;
         if let Some(identifier) = object.identifier.as_ref().filter(|_| is_trailer && self.identifier.is_empty()) {
             self.identifier = identifier.clone();
         }

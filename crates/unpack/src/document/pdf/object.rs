@@ -22,6 +22,9 @@ const EMBEDDED_MAX: usize = 6;
 /// Entries of `DecodeParms` that may be references: all of all filters.
 const ENTRIES_MAX: usize = 6 * (FILTERS_MAX + 1);
 
+/// The count of objects where another object holds it: as many as there are numbers in front.
+const COUNT_UNKNOWN: u64 = u64::MAX / 2;
+
 /// Kind of an object by its `Type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Type {
@@ -79,7 +82,10 @@ pub(super) struct Object {
     pub count: u64,
     /// The filters of an earlier entry.
     earlier_filters: Option<Vec<Filter>>,
-    pub type_: Type,
+    type_: Type,
+    /// Whether it has entries that streams of these kinds alone have.
+    has_first: bool,
+    has_widths: bool,
     pub media_type: Option<Box<str>>,
     /// Whether it has an `Encrypt` entry: it is a trailer.
     pub encrypt: bool,
@@ -122,6 +128,15 @@ impl Object {
         self.earlier_filters.as_ref().is_some_and(|earlier| *earlier != self.filters)
     }
 
+    /// Its kind: by its type, and by its entries where the type is missing, a reference or another.
+    pub fn kind(&self) -> Type {
+        match self.type_ {
+            Type::Other if self.has_first && self.count > 0 => Type::ObjectStream,
+            Type::Other if self.has_widths => Type::CrossReference,
+            type_ => type_,
+        }
+    }
+
     /// Whether a container is open.
     pub fn is_open(&self) -> bool {
         !self.stack.is_empty()
@@ -141,6 +156,7 @@ impl Object {
         }
         self.is_dictionary |= is_dictionary && self.stack.is_empty();
         self.encrypt |= above == Key::Encrypt;
+        self.has_widths |= above == Key::Widths && !is_dictionary && self.stack.len() == 1;
         if above == Key::Filter && !is_dictionary {
             self.filter_entry();
         }
@@ -319,6 +335,7 @@ impl Object {
                 self.security.length = Some(value);
             }
             Key::Count if depth == 1 => self.count = value,
+            Key::First if depth == 1 => self.has_first = true,
             Key::Length if self.dictionary_key() == Key::Encrypt => self.security.length = Some(value),
             Key::Version => self.security.version = value,
             Key::Revision => self.security.revision = value,
@@ -354,6 +371,7 @@ impl Object {
         let reference = Reference { element: array.map(|array| array.index.saturating_sub(1)), number };
         match self.key() {
             Key::Length if depth == 1 => self.length = Some(Length::Reference(number)),
+            Key::Count if depth == 1 => self.count = COUNT_UNKNOWN,
             Key::Filter if depth <= 2 => {
                 if depth == 1 {
                     self.filter_entry();
