@@ -3,6 +3,7 @@
 mod corpus;
 mod cuts;
 mod damage;
+mod disks;
 mod driver;
 mod encrypted;
 mod evasion;

@@ -1,5 +1,5 @@
 //! Images of disks: raw ones, with or without a table of partitions, VHD (fixed and dynamic) and VHDX, qcow2, VMDK in
-//! one file and VDI; and in them the files of FAT and exFAT volumes, emitted at the end.
+//! one file and VDI; and in them the files of volumes of FAT, exFAT and ext2 to ext4, emitted at the end.
 //!
 //! The disk of a virtual machine is also emitted as one content, in its own order, since its clusters may be anywhere
 //! and packed: up to [`WHOLE_PARTS`] of the spool it is emitted whole, and its volumes are then found in it; of a
@@ -11,10 +11,11 @@
 //!
 //! Bounds: the image, up to `spool_bytes_max` (a quarter if the image is a disc, too); `directory_entries_max` entries
 //! of a name; [`PARTITIONS_MAX`] partitions; one cluster of a directory. Content beyond them has a finding, and so has
-//! a volume of NTFS, or of a file system of Linux, whose files are only scanned as parts of the image.
+//! a volume of NTFS, or of another file system of Linux, whose files are only scanned as parts of the image.
 //!
 //! Sources: Microsoft's descriptions of FAT (1.03), exFAT, VHD (1.0) and VHDX (MS-VHDX), UEFI 2.10 section 5.
 
+mod ext;
 mod fat;
 mod mapped;
 mod sectors;
@@ -28,20 +29,19 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use crate::recognise::unopened;
-use fat::Volume;
 use mapped::{Mapped, Next};
 use sectors::Image;
 
 /// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "disk images",
-    methods: "raw, VHD (fixed, dynamic), VHDX; qcow2 (zlib, zstd), VMDK in one file (sparse, stream-optimized) and VDI, as one disk; MBR and GPT; FAT12, FAT16, FAT32, exFAT",
-    not_read: "NTFS, file systems of Linux, differencing images, encrypted qcow2, disks in several files",
+    methods: "raw, VHD (fixed, dynamic), VHDX; qcow2 (zlib, zstd), VMDK in one file (sparse, stream-optimized) and VDI, as one disk; MBR and GPT; FAT12, FAT16, FAT32, exFAT; ext2, ext3, ext4",
+    not_read: "NTFS, other file systems of Linux, journals to be replayed, differencing images, encrypted qcow2, disks in several files",
     reads: Reads::Spool("the image, up to `spool_bytes_max`"),
     memory: "a name and 40 bytes for each of `directory_entries_max` entries; a cluster of 2 MiB, packed and unpacked",
     decoder: "own; zlib-rs, ruzstd",
     fuzz: "unpack_disk",
-    compared_with: "mtools, over images made by mkfs.fat, mkfs.exfat and qemu-img; qemu-img",
+    compared_with: "mtools, over images made by mkfs.fat, mkfs.exfat and qemu-img; qemu-img; debugfs, over images made by mkfs.ext4",
 };
 
 const SYSTEM: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.DiskSystem");
@@ -50,6 +50,8 @@ const BEYOND: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.D
 const TRUNCATED: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.Disk");
 
 const SECTOR: usize = 512;
+/// The head of a volume, with a superblock of ext2 to ext4.
+const HEAD: usize = 1536;
 /// Partitions that are looked at.
 const PARTITIONS_MAX: usize = 128;
 /// Offset of the descriptor of a disc image.
@@ -61,6 +63,7 @@ pub(crate) fn is_image(head: &[u8]) -> bool {
         || head.starts_with(sectors::VHDX)
         || fat::is_boot_sector(head)
         || has_partitions(head)
+        || ext::is_volume(head)
 }
 
 /// Whether the disk of a virtual machine begins with this head.
@@ -145,6 +148,23 @@ struct Plan {
     volume: Option<Volume>,
     entries_left: u32,
     told: Vec<&'static str>,
+    /// Bytes of the file.
+    bytes: u64,
+}
+
+/// A volume that is read.
+enum Volume {
+    Fat(fat::Volume),
+    Ext(ext::Volume),
+}
+
+impl Volume {
+    fn turn(&mut self, disk: &Disk, entries_left: &mut u32, outbox: &mut Outbox) -> fat::Turn {
+        match self {
+            Volume::Fat(volume) => volume.turn(disk, entries_left, outbox),
+            Volume::Ext(volume) => volume.turn(disk, entries_left, outbox),
+        }
+    }
 }
 
 impl DiskImage {
@@ -162,7 +182,7 @@ impl DiskImage {
         let is_whole = contents.as_ref().is_some_and(|contents| contents.is_whole);
         let volumes = if is_whole { VecDeque::new() } else { volumes(&Disk { image: &image, kept }) };
         let entries_left = self.limits.directory_entries_max;
-        Ok(Plan { contents, volumes, volume: None, entries_left, told: Vec::new(), image })
+        Ok(Plan { contents, volumes, volume: None, entries_left, told: Vec::new(), image, bytes: self.at })
     }
 }
 
@@ -230,7 +250,7 @@ impl Contents {
 fn volumes(disk: &Disk) -> VecDeque<u64> {
     let mut found = VecDeque::new();
     let first = disk.read(0, SECTOR);
-    if fat::is_boot_sector(&first) {
+    if fat::is_boot_sector(&first) || ext::is_volume(&disk.read(0, HEAD)) {
         found.push_back(0);
     }
     if !has_partitions(&first) {
@@ -322,10 +342,11 @@ impl Plan {
         let Some(sector) = self.volumes.pop_front() else { return true };
         let start = sector.saturating_mul(SECTOR as u64);
         let boot = disk.read(start, SECTOR);
-        self.volume = Volume::find(&boot, start, name_bytes_max);
+        let find_ext = || ext::Volume::find(&disk, start, self.bytes, name_bytes_max).map(Volume::Ext);
+        self.volume = fat::Volume::find(&boot, start, name_bytes_max).map(Volume::Fat).or_else(find_ext);
         let is_other = || {
             let read = |at: u64, count| disk.read(start.saturating_add(at), count);
-            boot.get(3..11) == Some(b"NTFS    ") || unopened::is_volume(read)
+            boot.get(3..11) == Some(b"NTFS    ") || ext::is_volume(&read(0, HEAD)) || unopened::is_volume(read)
         };
         if self.volume.is_none() && is_other() {
             self.fault(SYSTEM, outbox);

@@ -1,6 +1,6 @@
 //! Known formats without a reader: a finding reports that their content was not inspected.
 //!
-//! Images of Windows made to be piped, old squashfs, EROFS, UBI, UBIFS, romfs, ext2 to ext4, btrfs, XFS, JFS, ReiserFS, F2FS,
+//! Images of Windows made to be piped, old squashfs, EROFS, UBI, UBIFS, romfs, btrfs, XFS, JFS, ReiserFS, F2FS,
 //! bcachefs and APFS; volumes of LVM; disks of QEMU's
 //! first version and QED, of Parallels, and of VMware in several files; archives of Electron, ACE, ZOO, StuffIt, DAA; stores of Outlook
 //! and Outlook Express; backups of Android; lrzip, zpaq, bzip3, S2; packs and bundles of git. A file is recognised by its beginning, which does not depend on its content. A
@@ -75,21 +75,13 @@ pub(crate) fn is_volume(read: impl Fn(u64, usize) -> Vec<u8>) -> bool {
 }
 
 fn is_unopened(head: &[u8]) -> bool {
-    has_magic(head, CERTAIN) || is_squashfs(head) || is_ext(head) || is_asar(head) || has_two(head)
+    has_magic(head, CERTAIN) || is_squashfs(head) || is_asar(head) || has_two(head)
 }
 
 /// Stores of Outlook, old archives of StuffIt: marks of two parts.
 fn has_two(head: &[u8]) -> bool {
     let has = |at: usize, mark: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(mark));
     has(0, b"!BDN") && has(8, b"SM") || has(0, b"SIT!") && has(10, b"rLau")
-}
-
-/// The superblock of ext2 to ext4: its magic has two bytes only, so its other fields have to make sense.
-fn is_ext(head: &[u8]) -> bool {
-    const SUPERBLOCK: usize = 1024;
-    let Some(block) = head.get(SUPERBLOCK..).filter(|block| block.len() >= 80) else { return false };
-    let is_counted = le32(block, 0) > 0 && le32(block, 4) > 0 && le32(block, 32) > 0 && le32(block, 40) > 0;
-    le16(block, 56) == 0xef53 && is_counted && le32(block, 20) <= 1 && le32(block, 24) <= 6 && le32(block, 76) <= 1
 }
 
 /// The index of an archive of Electron: JSON, within lengths that tell of each other.
@@ -127,11 +119,6 @@ mod tests {
             assert!(is_told(&at(*offset as usize, magic)), "{}", magic.escape_ascii());
             assert!(!is_told(&at(*offset as usize + 1, magic)), "{}", magic.escape_ascii());
         }
-        let mut ext = vec![0; 1024 + 80];
-        for (place, value) in [(0, 16u32), (4, 64), (20, 1), (32, 8192), (40, 16), (56, 0x1_ef53), (76, 1)] {
-            ext[1024 + place..][..4].copy_from_slice(&value.to_le_bytes());
-        }
-        assert!(is_told(&ext));
         assert!(is_told(b"!BDN\x11\x22\x33\x44SM\x17\0") && !is_told(b"!BDN\x11\x22\x33\x44SN\x17\0"));
         assert!(is_told(b"SIT!\0\x01\0\0\x01\0rLau") && !is_told(b"SIT!\0\x01\0\0\x01\0rlau"));
         assert!(is_told(
