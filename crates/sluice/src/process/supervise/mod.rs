@@ -44,7 +44,7 @@ use tokio::sync::mpsc;
 
 use crate::output::Failure;
 use manager::Manager;
-use reload::Waiters;
+use reload::{Waiters, note};
 
 /// Shortest pause before the next edge, after one that has served: it doubles with each that does not.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -307,7 +307,7 @@ impl Supervisor {
     /// An edge serves: those before it take no more clients.
     fn is_ready(&mut self, pid: u32) {
         Thrift::default().look();
-        self.waiters.answer_replaced("ok reloaded by a new process");
+        self.waiters.answer_replaced(&format!("ok reloaded by a new process{}", note()));
         let mut before = true;
         for edge in &mut self.edges {
             if edge.pid == pid {
@@ -341,7 +341,7 @@ impl Supervisor {
         let (number, text) = rest.split_once(' ').unwrap_or((rest, ""));
         let number = number.parse().unwrap_or(0);
         match outcome {
-            "reloaded" => self.waiters.answer(number, &format!("ok {text}")),
+            "reloaded" => self.waiters.answer(number, &format!("ok {text}{}", note())),
             "failed" => {
                 self.waiters.answer(number, &format!("failed {text}"));
                 // An edge that is to take another's place says why it does not.

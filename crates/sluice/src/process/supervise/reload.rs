@@ -29,6 +29,18 @@ use crate::output::Failure;
 /// Requests that wait at a time; more are closed at once.
 const WAITERS_MAX: usize = 32;
 
+/// Part of an outcome if the service has credentials: systemd copies them at the start alone.
+pub fn note() -> &'static str {
+    note_of(std::env::var_os("CREDENTIALS_DIRECTORY").is_some())
+}
+
+const fn note_of(has_credentials: bool) -> &'static str {
+    match has_credentials {
+        true => "; credentials (LoadCredential=) are as of the start: restart to renew them",
+        false => "",
+    }
+}
+
 fn address(pid: u32) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("sluice-reload-{pid}"))
 }
@@ -141,5 +153,16 @@ pub fn run(args: &cli::Reload) -> Result<ExitCode, Failure> {
         (Ok(_), Some((_, text))) => Err(format!("not reloaded, the old configuration stays in force: {text}").into()),
         (Ok(_), None) => Err("the service ended before it answered".into()),
         (Err(_), _) => Err(format!("no outcome within {} s", args.timeout).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_tells_of_credentials_that_are_as_of_the_start() {
+        assert_eq!(note_of(false), "");
+        assert!(note_of(true).contains("as of the start: restart"));
     }
 }
