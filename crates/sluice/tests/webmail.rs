@@ -209,7 +209,7 @@ fn forms_of_others_are_refused_and_numbers_of_others_are_not_there() {
     }
     assert_eq!(bob.get(&inbox).status, 404);
     let bobs = bob.get("/").token();
-    let act = |token: &str, what: &str| format!("token={token}&at={folder}.{uid}&back={folder}&to={folder}&do={what}");
+    let act = |token: &str, what: &str| format!("token={token}&at={folder}.{uid}&back=/m/{folder}&to={folder}&do={what}");
     for what in ["delete", "flag", "move", "seen"] {
         bob.post("/act", &act(&bobs, what));
     }
@@ -457,7 +457,7 @@ fn conversations_are_rows_of_the_list_and_are_acted_on_as_one() {
     assert!(page.contains(&format!("href=\"{inbox}/1\"")) && page.contains(&format!("href=\"{inbox}/3\"")), "{page}");
     assert_eq!(site.user("bob").get(&format!("{inbox}/3/conversation")).status, 404);
     let folder = inbox.strip_prefix("/m/").unwrap();
-    ann.post("/act", &format!("token={token}&all={folder}.3&back={folder}&do=junk"));
+    ann.post("/act", &format!("token={token}&all={folder}.3&back=/m/{folder}&do=junk"));
     let (inbox_after, junk) = (ann.get("/").text(), ann.get("/folders").text());
     assert!(inbox_after.contains("1 message, ") && junk.contains("Folders"), "{inbox_after}");
 }

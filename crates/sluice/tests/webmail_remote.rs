@@ -92,7 +92,7 @@ fn pictures_of_other_servers_are_shown_when_a_user_wants_them() {
 
     // Junk shows none, whatever is asked for.
     let folder = at.split('.').next().unwrap();
-    ann.post("/act", &format!("token={token}&at={at}&back={folder}&do=junk"));
+    ann.post("/act", &format!("token={token}&at={at}&back=/m/{folder}&do=junk"));
     let home = ann.get("/").text();
     let junk = home.split("<li><a href=\"/m/").find(|item| item.contains("<bdi>Junk</bdi>")).unwrap();
     let junk = format!("/m/{}", junk.split('"').next().unwrap());

@@ -1,7 +1,20 @@
 //! Percent encoding of URLs and forms (RFC 3986, section 2.1).
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+/// Text as a value of a query has it: all but unreserved characters encoded.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            true => out.push(char::from(byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
 
 /// Text without percent encoding.
 pub(crate) fn decoded(text: &[u8], plus_is_blank: bool) -> String {

@@ -152,7 +152,7 @@ fn pictures_that_are_fetched_are_pictures_and_have_a_bound() {
 fn a_form_without_the_text_of_its_session_changes_nothing() {
     let mut mail = fake();
     for (path, fields) in [
-        ("/act", "at=1.1&do=delete&back=1"),
+        ("/act", "at=1.1&do=delete&back=/m/1"),
         ("/act", "at=1.1&do=delete&token=00112233445566778899aabbccddeefe"),
         ("/write", "to=b@c.example&from=ann@mx.example&do=send"),
         ("/folders", "do=create&name=x&token="),
@@ -418,13 +418,13 @@ fn a_message_is_printed_under_the_policy_of_its_frame() {
 fn forms_do_what_they_say() {
     let mut mail = fake();
     for (path, fields, wanted) in [
-        ("/act", "at=1.1&at=1.3&do=delete&back=1", "move 1 [1, 3] 6"),
-        ("/act", "at=6.1&do=delete&back=6", "expunge 6 [1]"),
-        ("/act", "at=1.2&do=move&to=4&back=1", "move 1 [2] 4"),
+        ("/act", "at=1.1&at=1.3&do=delete&back=/m/1", "move 1 [1, 3] 6"),
+        ("/act", "at=6.1&do=delete&back=/m/6", "expunge 6 [1]"),
+        ("/act", "at=1.2&do=move&to=4&back=/m/1", "move 1 [2] 4"),
         ("/act", "at=1.2&do=unseen", "flag 1 [2] Seen false"),
-        ("/act", "at=1.2&do=junk&back=1", "move 1 [2] 5"),
-        ("/act", "at=5.2&do=ham&back=5", "move 5 [2] 1"),
-        ("/act", "all=1.9&at=1.8&do=delete&back=1", "move 1 [8, 9] 6"),
+        ("/act", "at=1.2&do=junk&back=/m/1", "move 1 [2] 5"),
+        ("/act", "at=5.2&do=ham&back=/m/5", "move 5 [2] 1"),
+        ("/act", "all=1.9&at=1.8&do=delete&back=/m/1", "move 1 [8, 9] 6"),
         ("/sessions", "end=a1", "One(\"a1\")"),
         ("/sessions", "end=others", "AllBut(\"\")"),
         ("/folders", "do=create&name=%20a%20", "create a"),

@@ -1,7 +1,7 @@
 //! What is shown of a message, and what is listed below it.
 
 use crate::fake::{Fake, HOSTILE};
-use crate::pages::{answer, body};
+use crate::pages::{TOKEN, answer, body, fake, field as header};
 
 fn page(mail: &mut Fake, path: &str) -> String {
     let reply = answer(mail, path, None);
@@ -193,7 +193,51 @@ fn trash_and_junk_are_emptied_up_to_what_was_seen() {
     let act = |mail: &mut Fake, fields: &str| {
         answer(mail, "/act", Some(&format!("{fields}&do=empty&token={}", crate::pages::TOKEN))).status
     };
-    assert_eq!((act(&mut mail, "back=6&upto=2"), &mail.asked[..]), (303, &["expunge 6 [2, 1]".to_owned()][..]));
-    assert_ne!(act(&mut mail, "back=1&upto=2"), 303);
+    assert_eq!((act(&mut mail, "back=/m/6&upto=2"), &mail.asked[..]), (303, &["expunge 6 [2, 1]".to_owned()][..]));
+    assert_ne!(act(&mut mail, "back=/m/1&upto=2"), 303);
     assert_eq!(mail.asked.len(), 1);
+}
+
+#[test]
+fn an_action_returns_to_the_list_where_it_was_made() {
+    let mut mail = fake();
+    let lists = ["/m/1?before=30", "/m/1?sort=size&order=up&page=1", "/search?q=a%26b", "/m/1/40/conversation"];
+    for list in lists {
+        let page = answer(&mut mail, list, None);
+        let page = body(&mut mail, page);
+        let url = list.replace('&', "&amp;");
+        assert!(page.contains(&format!("name=\"back\" value=\"{url}\"")), "{page}");
+        let link = list.replace('/', "%2F").replace('?', "%3F").replace('=', "%3D");
+        let link = link
+            .replace('%', "%25")
+            .replace("%252F", "%2F")
+            .replace("%253F", "%3F")
+            .replace("%253D", "%3D")
+            .replace('&', "%26");
+        let mark = format!("?back={link}\"");
+        let at = page.find(&mark).unwrap_or_else(|| panic!("{mark} in {page}"));
+        let from = page[..at].rfind("\"/m/").expect("a link") + 1;
+        // The form of the message leads back as well.
+        let message = format!("{}?back={link}", &page[from..at]);
+        let message = answer(&mut mail, &message, None);
+        let message = body(&mut mail, message);
+        assert!(message.contains(&format!("name=\"back\" value=\"{url}\"")), "{message}");
+        assert!(message.contains(&format!("?as=text&amp;back={link}\"")), "{message}");
+        let field = list.replace('%', "%25").replace('&', "%26");
+        let reply = answer(&mut mail, "/act", Some(&format!("token={TOKEN}&at=1.2&do=flag&back={field}")));
+        let joint = if list.contains('?') { '&' } else { '?' };
+        assert_eq!(header(&reply, "Location"), format!("{list}{joint}told=marked"));
+        let told = answer(&mut mail, &header(&reply, "Location"), None);
+        assert!(body(&mut mail, told).contains("class=\"told\""));
+    }
+    // A conversation whose first message leaves goes on by another; the newest page of a folder needs no query.
+    let fields = format!("token={TOKEN}&at=1.40&do=delete&back=/m/1/40/conversation");
+    assert_eq!(header(&answer(&mut mail, "/act", Some(&fields)), "Location"), "/m/3/2/conversation?told=deleted");
+    let fields = format!("token={TOKEN}&at=1.40&do=delete&back=//a.example/");
+    assert_eq!(header(&answer(&mut mail, "/act", Some(&fields)), "Location"), "/?told=deleted");
+    let page = answer(&mut mail, "/m/1", None);
+    assert!(!body(&mut mail, page).contains("?back="));
+    // A page behind the end is the last one.
+    let page = answer(&mut mail, "/m/1?sort=size&order=up&page=4294967295", None);
+    assert!(body(&mut mail, page).contains("value=\"1.60\""));
 }

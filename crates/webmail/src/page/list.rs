@@ -1,7 +1,6 @@
 //! Lists of messages: a folder, the newest first, and what was found by a search; and what is done to several at a time.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::call::Call;
@@ -11,6 +10,7 @@ use crate::language::fill;
 use crate::mail::{Failure, Flag, Folder, Purpose, Row};
 use crate::reply::Reply;
 
+use super::listing::Listing;
 use super::order::{Column, Order};
 use super::{PAGE_BYTES, Pages, Place};
 
@@ -24,19 +24,19 @@ impl Pages<'_> {
     /// A folder.
     pub fn list(&mut self, number: u32, call: &Call) -> Reply {
         let Some(folder) = self.folder(number).cloned() else { return self.missing() };
-        let before: u32 = call.query.get("before").parse().unwrap_or(u32::MAX);
+        let list = Listing::of_folder(number, &call.query);
+        let before = match list {
+            Listing::Folder { before, .. } => before,
+            _ => return self.sorted(&list, call),
+        };
         let count = self.settings.rows;
-        let order = Order::read(call);
-        if order != Order::USUAL {
-            return self.sorted(number, order, call);
-        }
         let mut rows = match self.settings.is_threaded {
             true => self.mail.conversations(number, before, count.saturating_add(1)),
             false => self.mail.rows(number, before, count.saturating_add(1)),
         };
         let next = if rows.len() > count { rows.get(count.saturating_sub(1)).map(|row| row.uid) } else { None };
         rows.truncate(count);
-        let (words, mut main) = (&self.words.list, self.listed(&folder, &rows, order));
+        let (words, mut main) = (&self.words.list, self.listed(&folder, &rows, &list));
         put!(main, "<div class=\"bar\">");
         if before != u32::MAX {
             put!(main, "<a class=\"button\" href=\"/m/", number, "\">", words.newest, "</a>");
@@ -53,13 +53,13 @@ impl Pages<'_> {
                 "</a>"
             );
         }
-        self.foot(&mut main, &folder, order);
+        self.foot(&mut main, &folder, Order::USUAL);
         if folder.purpose == Purpose::Drafts {
             put!(main, "<p class=\"soft\">", words.drafts, "</p>");
         }
         if let Some(newest) = rows.first().filter(|_| before == u32::MAX && is_emptied(folder.purpose)) {
             self.form(&mut main, "action=\"/act\" class=\"bar\"");
-            put!(main, "<input type=\"hidden\" name=\"back\" value=\"", number, "\">");
+            list.field(&mut main);
             put!(main, "<input type=\"hidden\" name=\"upto\" value=\"", newest.uid, "\">");
             put!(main, "<button name=\"do\" value=\"empty\">", words.empty_folder, "</button></form>");
         }
@@ -67,29 +67,28 @@ impl Pages<'_> {
     }
 
     /// A folder in the order of a column: its messages, each alone.
-    fn sorted(&mut self, number: u32, order: Order, call: &Call) -> Reply {
+    fn sorted(&mut self, list: &Listing, call: &Call) -> Reply {
+        let Listing::Sorted { folder: number, order, page } = *list else { return self.missing() };
         let Some(folder) = self.folder(number).cloned() else { return self.missing() };
-        let (count, page) = (self.settings.rows, call.query.get("page").parse::<usize>().unwrap_or(0));
-        let (rows, has_more) = order.rows(self.mail, number, is_out(&folder), (count.saturating_mul(page), count));
-        let (words, mut main) = (&self.words.list, self.listed(&folder, &rows, order));
+        let (rows, has_more) = order.rows(self.mail, number, is_out(&folder), (page, self.settings.rows));
+        let (words, mut main) = (&self.words.list, self.listed(&folder, &rows, list));
         put!(main, "<div class=\"bar\"><a class=\"button\" href=\"/m/", number, "\">", words.newest, "</a>");
         if has_more {
-            put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number);
-            order.query(&mut main);
-            put!(main, "&amp;page=", page.saturating_add(1), "\">", words.more, "</a>");
+            let next = Listing::Sorted { folder: number, order, page: page.saturating_add(1) };
+            put!(main, "<a class=\"button\" rel=\"next\" href=\"", Text(&next.url()), "\">", words.more, "</a>");
         }
         self.foot(&mut main, &folder, order);
         self.page(folder.label(self.words), Some(number), self.told(call), main)
     }
 
     /// The heading of a folder, and its messages.
-    fn listed(&self, folder: &Folder, rows: &[Row], order: Order) -> Html {
+    fn listed(&self, folder: &Folder, rows: &[Row], list: &Listing) -> Html {
         let mut main = Html::with_capacity(PAGE_BYTES);
         put!(main, "<h1><bdi>", Text(folder.label(self.words)), "</bdi></h1>");
         if rows.is_empty() {
             put!(main, "<p class=\"soft\">", self.words.list.empty, "</p>");
         } else {
-            self.rows(&mut main, rows, is_out(folder), Some((folder.number, order)));
+            self.rows(&mut main, rows, is_out(folder), list);
         }
         main
     }
@@ -116,18 +115,19 @@ impl Pages<'_> {
         put!(main, "<h1><bdi>", Text(subject), "</bdi></h1>");
         let note = if rows.len() >= FOUND_MAX { words.conversation_cut } else { words.conversation };
         put!(main, "<p class=\"soft\">", Text(&self.words.count(note, rows.len())), "</p>");
-        self.rows(&mut main, &rows, false, None);
+        self.rows(&mut main, &rows, false, &Listing::Conversation { folder, uid });
         self.page(subject, Some(folder), self.told(call), main)
     }
 
     /// A search.
     pub fn search(&mut self, call: &Call) -> Reply {
-        let asked: String = call.query.get("q").chars().take(200).collect();
+        let list = Listing::of_search(&call.query);
+        let Listing::Search(asked) = &list else { return self.missing() };
         let has_words = !asked.trim().is_empty();
-        let (rows, is_whole) = if has_words { self.mail.search(&asked, FOUND_MAX) } else { (Vec::new(), true) };
+        let (rows, is_whole) = if has_words { self.mail.search(asked, FOUND_MAX) } else { (Vec::new(), true) };
         let (words, mut main) = (&self.words.list, Html::default());
         main.put("<h1>");
-        main.say(words.search, &[&asked]);
+        main.say(words.search, &[asked]);
         main.put("</h1>");
         if !is_whole {
             put!(main, "<p class=\"soft\">", words.unfinished, "</p>");
@@ -138,19 +138,18 @@ impl Pages<'_> {
             count => {
                 let note = if count >= FOUND_MAX { words.found_cut } else { words.found };
                 put!(main, "<p class=\"soft\">", Text(&self.words.count(note, count)), "</p>");
-                self.rows(&mut main, &rows, false, None);
+                self.rows(&mut main, &rows, false, &list);
             }
         }
         self.page(self.words.common.search, None, self.told(call), main)
     }
 
     /// A table of messages in a form. Where they are of several folders, each row says of which it is.
-    fn rows(&self, main: &mut Html, rows: &[Row], is_out: bool, list: Option<(u32, Order)>) {
-        let here = list.map(|(folder, _)| folder);
+    fn rows(&self, main: &mut Html, rows: &[Row], is_out: bool, list: &Listing) {
+        let of_folder = list.of();
+        let here = of_folder.map(|(folder, _)| folder);
         self.form(main, "action=\"/act\"");
-        if let Some(here) = here {
-            put!(main, "<input type=\"hidden\" name=\"back\" value=\"", here, "\">");
-        }
+        list.field(main);
         self.actions(main, here);
         let words = &self.words.common;
         put!(
@@ -166,23 +165,23 @@ impl Pages<'_> {
             ("date", Column::Date, date),
         ] {
             put!(main, "<th class=\"", class, "\" scope=\"col\">");
-            match list {
+            match of_folder {
                 Some((folder, order)) => order.head(main, folder, column, title),
                 None => main.put(title),
             }
             main.put("</th>");
         }
         main.put("</tr></thead><tbody>");
-        let shows_size = list.is_some_and(|(_, order)| order.column == Column::Size);
+        let shows_size = of_folder.is_some_and(|(_, order)| order.column == Column::Size);
         let drafts = self.folder_for(Purpose::Drafts);
         for row in rows {
             let is_draft = drafts == Some(row.folder);
-            self.row(main, row, Shape { is_out, has_folder: here.is_none(), is_draft, shows_size });
+            self.row(main, row, Shape { list, is_out, has_folder: here.is_none(), is_draft, shows_size });
         }
         put!(main, "</tbody></table></form>");
     }
 
-    fn row(&self, main: &mut Html, row: &Row, Shape { is_out, has_folder, is_draft, shows_size }: Shape) {
+    fn row(&self, main: &mut Html, row: &Row, Shape { list, is_out, has_folder, is_draft, shows_size }: Shape<'_>) {
         let (subject, people) = Envelope::line(&row.envelope, is_out);
         let (words, subject) = (&self.words.list, self.subject(&subject));
         let label = people.first().map_or(words.nobody, |one| one.label());
@@ -213,11 +212,14 @@ impl Pages<'_> {
             put!(main, "<span class=\"soft\" title=\"", words.answered, "\">\u{21a9}</span>");
         }
         match (is_draft, row.count) {
-            (true, _) => put!(main, "<a href=\"/write?draft=", row.folder, ".", row.uid, "\">"),
-            (false, 2..) => put!(main, "<a href=\"/m/", row.folder, "/", row.uid, "/conversation\">"),
-            (false, _) => put!(main, "<a href=\"/m/", row.folder, "/", row.uid, "\">"),
+            (true, _) => put!(main, "<a href=\"/write?draft=", row.folder, ".", row.uid),
+            (false, 2..) => put!(main, "<a href=\"/m/", row.folder, "/", row.uid, "/conversation"),
+            (false, _) => {
+                put!(main, "<a href=\"/m/", row.folder, "/", row.uid);
+                list.query(main, row.folder, "?");
+            }
         }
-        put!(main, "<bdi>", Text(subject), "</bdi></a>");
+        put!(main, "\"><bdi>", Text(subject), "</bdi></a>");
         if row.count > 1 {
             main.put("<span class=\"tag\">");
             self.numeral(main, words.messages, row.count);
@@ -290,6 +292,7 @@ impl Pages<'_> {
         }
         places.sort_unstable_by_key(|place| (place.folder, place.uid));
         places.dedup();
+        let back = Listing::back(&call.form).map(|list| self.left(list, &places));
         let mut told = "";
         for of_folder in places.chunk_by(|one, other| one.folder == other.folder) {
             let Some(folder) = of_folder.first().map(|place| place.folder) else { continue };
@@ -299,16 +302,27 @@ impl Pages<'_> {
                 Err(failure) => return self.failed(failure),
             }
         }
-        let back: Option<u32> = call.form.get("back").parse().ok();
         Reply::see(&match back {
-            Some(folder) => format!("/m/{folder}?told={told}"),
+            Some(list) => list.told(told),
             None => format!("/?told={told}"),
         })
     }
 
+    /// The list after these messages may have left it: a conversation goes on by another of its messages.
+    fn left(&mut self, list: Listing, places: &[Place]) -> Listing {
+        let Listing::Conversation { folder, uid } = list else { return list };
+        let leaves = |place: Place| places.contains(&place);
+        if !leaves(Place { folder, uid }) {
+            return list;
+        }
+        let rows = self.mail.conversation(folder, uid, FOUND_MAX);
+        let stays = rows.iter().map(|row| Place { folder: row.folder, uid: row.uid }).find(|place| !leaves(*place));
+        stays.map_or(Listing::newest(folder), |Place { folder, uid }| Listing::Conversation { folder, uid })
+    }
+
     /// Removes all messages of the trash or of junk, up to the newest one that the user has seen in the list.
     fn empty(&mut self, call: &Call) -> Reply {
-        let folder = call.form.get("back").parse().ok().and_then(|number| self.folder(number));
+        let folder = Listing::back(&call.form).and_then(|list| self.folder(list.of()?.0));
         let Some(folder) = folder.filter(|folder| is_emptied(folder.purpose)).map(|folder| folder.number) else {
             return self.failed(Failure::Gone);
         };
@@ -359,7 +373,8 @@ impl Pages<'_> {
 
 /// The circumstances of a row.
 #[derive(Clone, Copy)]
-struct Shape {
+struct Shape<'l> {
+    list: &'l Listing,
     is_out: bool,
     has_folder: bool,
     is_draft: bool,

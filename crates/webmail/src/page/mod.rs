@@ -6,6 +6,7 @@ pub(crate) mod filters;
 pub(crate) mod folders;
 pub(crate) mod identities;
 pub(crate) mod list;
+mod listing;
 pub(crate) mod login;
 pub(crate) mod order;
 pub(crate) mod passkeys;

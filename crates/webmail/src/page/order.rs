@@ -1,11 +1,12 @@
 //! The order of a folder: the newest first, or by a column, either way. Of a folder with more than [`SORTED_MAX`] messages the newest are sorted.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::call::Call;
 use crate::envelope::Envelope;
-use crate::html::{Html, put};
+use crate::form::Form;
+use crate::html::{Html, Text, put};
 use crate::mail::{Mail, Row};
 
 /// Messages that are sorted.
@@ -16,7 +17,7 @@ const KEY_CHARACTERS_MAX: usize = 100;
 
 /// A column of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
+pub(crate) enum Column {
     People,
     Subject,
     Date,
@@ -25,7 +26,7 @@ pub(super) enum Column {
 
 /// A column, and which end of it is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Order {
+pub(crate) struct Order {
     pub column: Column,
     pub is_down: bool,
 }
@@ -49,19 +50,19 @@ impl Order {
     pub const USUAL: Order = Order { column: Column::Date, is_down: true };
 
     /// The order that a URL asks for.
-    pub fn read(call: &Call) -> Order {
-        let asked = call.query.get("sort");
+    pub fn read(query: &Form) -> Order {
+        let asked = query.get("sort");
         let column = Column::ALL.iter().find(|(name, _)| *name == asked).map(|(_, column)| *column);
-        column.map_or(Order::USUAL, |column| Order { column, is_down: call.query.get("order") == "down" })
+        column.map_or(Order::USUAL, |column| Order { column, is_down: query.get("order") == "down" })
     }
 
-    /// So many messages of a folder from a place in this order on, and whether there are more.
+    /// A page of so many messages of a folder in this order, the last one if it has fewer pages, and whether there are more.
     pub fn rows(
         self,
         mail: &mut dyn Mail,
         folder: u32,
         is_out: bool,
-        (skip, count): (usize, usize),
+        (page, count): (usize, usize),
     ) -> (Vec<Row>, bool) {
         let mut rows = mail.rows(folder, u32::MAX, SORTED_MAX);
         match self.column {
@@ -72,6 +73,8 @@ impl Order {
         if self.is_down {
             rows.reverse();
         }
+        let last = rows.len().saturating_sub(1).checked_div(count).unwrap_or(0);
+        let skip = count.saturating_mul(page.min(last));
         let has_more = rows.len() > skip.saturating_add(count);
         (rows.into_iter().skip(skip).take(count).collect(), has_more)
     }
@@ -86,8 +89,8 @@ impl Order {
     }
 
     /// The query of the page that has this order.
-    pub fn query(self, into: &mut Html) {
-        put!(into, "?sort=", self.column.name(), if self.is_down { "&amp;order=down" } else { "&amp;order=up" });
+    pub fn query(self) -> String {
+        format!("sort={}&order={}", self.column.name(), if self.is_down { "down" } else { "up" })
     }
 
     /// Writes the head of a column, which leads to the list in its order; in the other direction, if the list is in its order.
@@ -96,7 +99,7 @@ impl Order {
         let next = Order { column, is_down: if is_this { !self.is_down } else { column.is_down() } };
         put!(into, "<a href=\"/m/", folder);
         if next != Order::USUAL {
-            next.query(into);
+            put!(into, "?", Text(&next.query()));
         }
         put!(into, "\">", title);
         if is_this {

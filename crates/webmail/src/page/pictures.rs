@@ -16,6 +16,7 @@ use crate::mail::Purpose;
 use crate::reply::Reply;
 use crate::sanitise::{Picture, sanitise};
 
+use super::listing::Listing;
 use super::{Pages, Place};
 
 /// Pictures of a message that are fetched.
@@ -44,16 +45,15 @@ impl Pages<'_> {
     }
 
     /// The link that shows or hides the pictures of a message, and the button that shows those of its sender from now on.
-    pub fn picture_choices(&self, main: &mut Html, place: Place, envelope: &Envelope, are_shown: bool) {
+    pub fn picture_choices(&self, main: &mut Html, place: Place, back: &Listing, envelope: &Envelope, are_shown: bool) {
         if !self.may_fetch(place.folder) {
             return;
         }
         put!(main, "<div class=\"bar\"><a href=\"/m/", place.folder, "/", place.uid);
         let words = &self.words.read;
-        match are_shown {
-            true => put!(main, "?pictures=0\">", words.pictures_hide, "</a></div>"),
-            false => put!(main, "?pictures=1\">", words.pictures_show, "</a></div>"),
-        }
+        main.put(if are_shown { "?pictures=0" } else { "?pictures=1" });
+        back.query(main, place.folder, "&amp;");
+        put!(main, "\">", if are_shown { words.pictures_hide } else { words.pictures_show }, "</a></div>");
         let Some(sender) = sender(envelope).filter(|sender| are_shown && !self.settings.pictures.contains(sender))
         else {
             return;

@@ -14,6 +14,7 @@ use crate::reply::Reply;
 use crate::sanitise::{Picture, Safe, sanitise};
 use crate::structure::{Content, Header, Part, Shown, picture_kind};
 
+use super::listing::Listing;
 use super::write::list_of;
 use super::{Pages, Place};
 
@@ -39,19 +40,20 @@ impl Pages<'_> {
         put!(main, "<h1><bdi>", Text(subject), "</bdi></h1>");
         self.head(&mut main, &message, &envelope);
         let list = list_of(&Header::read(self.mail, message.number, &message.layout));
-        self.actions_on(&mut main, Place { folder, uid }, message.row.flags.flagged, list.is_some());
+        let back = Listing::back(&call.query).unwrap_or(Listing::newest(folder));
+        self.actions_on(&mut main, Place { folder, uid }, &back, message.row.flags.flagged, list.is_some());
         self.leaving(&mut main, &message);
         let as_text = call.query.get("as") == "text";
         let shown = self.shown(&part, as_text);
         let are_shown = self.shows_pictures(folder, &envelope, call);
         if !as_text && shown.texts.iter().any(|text| text.html.is_some()) {
-            self.picture_choices(&mut main, Place { folder, uid }, &envelope, are_shown);
+            self.picture_choices(&mut main, Place { folder, uid }, &back, &envelope, are_shown);
         }
         let mut last = "";
         for text in &shown.texts {
             self.letter_of(&mut main, text.message, &mut last);
             match (text.html, text.plain) {
-                (Some(html), _) if !as_text => self.frame_of(&mut main, (folder, uid), html, are_shown),
+                (Some(html), _) if !as_text => self.frame_of(&mut main, (folder, uid), &back, html, are_shown),
                 (_, Some(plain)) => {
                     let text = plain.text(self.mail);
                     put!(main, "<div class=\"card text\" dir=\"auto\">");
@@ -192,7 +194,14 @@ impl Pages<'_> {
         put!(main, "<dt>", words.date, "</dt><dd>", Text(&self.whole_date(envelope.sent(message))), "</dd></dl>");
     }
 
-    fn actions_on(&self, main: &mut Html, Place { folder, uid }: Place, is_flagged: bool, is_of_list: bool) {
+    fn actions_on(
+        &self,
+        main: &mut Html,
+        Place { folder, uid }: Place,
+        back: &Listing,
+        is_flagged: bool,
+        is_of_list: bool,
+    ) {
         let (words, common) = (&self.words.read, &self.words.common);
         put!(main, "<div class=\"bar\">");
         for (action, text) in
@@ -206,16 +215,8 @@ impl Pages<'_> {
         put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/source\">", words.source, "</a>");
         put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/print\">", words.print, "</a></div>");
         self.form(main, "action=\"/act\"");
-        put!(
-            main,
-            "<input type=\"hidden\" name=\"at\" value=\"",
-            folder,
-            ".",
-            uid,
-            "\"><input type=\"hidden\" name=\"back\" value=\"",
-            folder,
-            "\">"
-        );
+        put!(main, "<input type=\"hidden\" name=\"at\" value=\"", folder, ".", uid, "\">");
+        back.field(main);
         let (mark, flag) = if is_flagged { ("unflag", common.unflag) } else { ("flag", common.flag) };
         main.put("<div class=\"bar\">");
         for (action, text) in [("unseen", common.unread), (mark, flag), ("delete", common.delete)] {
@@ -225,17 +226,10 @@ impl Pages<'_> {
         main.put("</div></form>");
     }
 
-    fn frame_of(&mut self, main: &mut Html, (folder, uid): (u32, u32), html: &Part, are_shown: bool) {
-        put!(
-            main,
-            "<div class=\"bar\"><a href=\"/m/",
-            folder,
-            "/",
-            uid,
-            "?as=text\">",
-            self.words.read.as_text,
-            "</a></div>"
-        );
+    fn frame_of(&mut self, main: &mut Html, (folder, uid): (u32, u32), back: &Listing, html: &Part, are_shown: bool) {
+        put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text");
+        back.query(main, folder, "&amp;");
+        put!(main, "\">", self.words.read.as_text, "</a></div>");
         put!(
             main,
             "<iframe title=\"",
