@@ -1,4 +1,4 @@
-//! Logs of changes that administrators make: a JSON object a line, on stable storage before the change is acknowledged.
+//! Logs of changes that administrators make, by the page and by commands: a JSON object a line, on stable storage before the change is acknowledged.
 //!
 //! Room is reserved before a change is made, so that a full disk stops changes and not their record. A log is never shortened by this
 //! program; readers look at its last [`TAIL_BYTES_MAX`] bytes.
@@ -25,6 +25,13 @@ const TAIL_BYTES_MAX: u64 = 4 << 20;
 #[derive(Debug, Clone)]
 pub struct Log(Arc<Mutex<File>>);
 
+/// The log in a file that is open for appending.
+impl From<File> for Log {
+    fn from(file: File) -> Log {
+        Log(Arc::new(Mutex::new(file)))
+    }
+}
+
 impl Log {
     /// Opens a log, and makes it if it is not there. Only its owner may read it.
     ///
@@ -32,7 +39,7 @@ impl Log {
     /// When that cannot be.
     pub fn open(path: &Path) -> io::Result<Log> {
         let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-        let log = Log(Arc::new(Mutex::new(file)));
+        let log = Log::from(file);
         // A change may be wanted most when the disk is full.
         let _ = log.reserve();
         Ok(log)

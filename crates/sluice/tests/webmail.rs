@@ -209,7 +209,8 @@ fn forms_of_others_are_refused_and_numbers_of_others_are_not_there() {
     }
     assert_eq!(bob.get(&inbox).status, 404);
     let bobs = bob.get("/").token();
-    let act = |token: &str, what: &str| format!("token={token}&at={folder}.{uid}&back=/m/{folder}&to={folder}&do={what}");
+    let act =
+        |token: &str, what: &str| format!("token={token}&at={folder}.{uid}&back=/m/{folder}&to={folder}&do={what}");
     for what in ["delete", "flag", "move", "seen"] {
         bob.post("/act", &act(&bobs, what));
     }

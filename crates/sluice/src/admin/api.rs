@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use webmail::{Call, Form, Reply};
 
+use super::door::FORM_BYTES_MAX;
 use super::fault::{Fault, Outcome};
 use super::page::kept::{self, Act};
 use super::page::settings;
@@ -150,31 +151,41 @@ impl Route {
 
 /// Answers a program that may ask; `segments` are those behind `/api/v1`.
 pub fn answer<'a>(method: &str, segments: &[&'a str], ask: &Ask<'a>) -> Reply {
-    let found = ROUTES.iter().filter(|route| route.method == method).find_map(|route| {
-        let names = route.names(segments)?;
-        Some((route, names))
-    });
-    let outcome = match found {
-        None => Err(Fault::missing("there is nothing")),
+    let all: Vec<_> = ROUTES.iter().filter_map(|route| Some((route, route.names(segments)?))).collect();
+    let outcome = match all.iter().find(|(route, _)| route.method == method) {
+        None if all.is_empty() => Err(Fault::missing("there is nothing")),
+        None => return wrong_method(all.iter().map(|(route, _)| route.method)),
         Some((route, names)) => {
-            ask.names.get_or_init(|| names);
+            ask.names.get_or_init(|| names.clone());
             route.check(&ask.call.query).and_then(|()| (route.work)(ask))
         }
     };
-    match outcome {
-        Ok(value) => Reply::json(200, value.to_string()),
-        Err(fault) => Reply::json(fault.status, json!({ "error": fault.text }).to_string()),
-    }
+    outcome.map_or_else(|fault| failed(&fault), |value| Reply::json(200, value.to_string()))
+}
+
+fn failed(fault: &Fault) -> Reply {
+    Reply::json(fault.status, json!({ "error": fault.text }).to_string())
+}
+
+/// A reply to a method that a path does not have (RFC 9110, section 15.5.6).
+fn wrong_method(methods: impl Iterator<Item = &'static str>) -> Reply {
+    let allowed: Vec<&str> = methods.flat_map(|one| if one == "GET" { vec![one, "HEAD"] } else { vec![one] }).collect();
+    let allowed = allowed.join(", ");
+    let mut reply = failed(&Fault { status: 405, text: format!("the method is one of {allowed}") });
+    reply.set("Allow", allowed);
+    reply
 }
 
 /// A reply to a request that is too large.
 pub fn too_large() -> Reply {
-    Reply::json(413, json!({ "error": "this is too large" }).to_string())
+    failed(&Fault { status: 413, text: format!("the body has more than {FORM_BYTES_MAX} bytes") })
 }
 
 /// A reply to who may not ask.
 pub fn closed() -> Reply {
-    Reply::json(401, json!({ "error": "a token is needed: Authorization: Bearer ..." }).to_string())
+    let mut reply = failed(&Fault { status: 401, text: "a token is needed: Authorization: Bearer ...".into() });
+    reply.set("WWW-Authenticate", "Bearer".into());
+    reply
 }
 
 fn look(ask: &Ask, right: Right) -> Result<(), Fault> {

@@ -8,6 +8,7 @@ use mailbox::accounts::random_password;
 
 use super::people::{People, file};
 use super::site::{folder, make};
+use super::trail::Trail;
 use crate::cli::{AdminPerson, AdminToken, PersonCommand, TokenCommand};
 use crate::config::Config;
 use crate::output::Failure;
@@ -15,25 +16,34 @@ use crate::process::privileges::{self, Place};
 
 /// Does what the command line says of people.
 pub fn person(args: &AdminPerson) -> Result<ExitCode, Failure> {
-    let path = enter(&args.config)?;
+    let (path, trail) = enter(&args.config)?;
     match &args.command {
         PersonCommand::Add { name, role } => {
             let password = password()?;
-            People::edit(&path, |people| people.add_person(name, *role, &password))?;
+            let what = format!("added person of role {}", role.name());
+            trail.change(&what, name, || People::edit(&path, |people| people.add_person(name, *role, &password)))?;
         }
         PersonCommand::Passwd { name } => {
             let password = password()?;
-            People::edit(&path, |people| people.person(name)?.set_password(&password))?;
+            trail.change("set password of person", name, || {
+                People::edit(&path, |people| people.person(name)?.set_password(&password))
+            })?;
         }
-        PersonCommand::Reset { name } => People::edit(&path, |people| {
-            let person = people.person(name)?;
-            (person.second, person.passkeys) = (None, Vec::new());
-            Ok(())
-        })?,
-        PersonCommand::Remove { name } => People::edit(&path, |people| {
-            people.person(name)?;
-            people.people.retain(|person| person.name != *name);
-            Ok(())
+        PersonCommand::Reset { name } => {
+            trail.change("took away the second step and the passkeys of person", name, || {
+                People::edit(&path, |people| {
+                    let person = people.person(name)?;
+                    (person.second, person.passkeys) = (None, Vec::new());
+                    Ok(())
+                })
+            })?;
+        }
+        PersonCommand::Remove { name } => trail.change("removed person", name, || {
+            People::edit(&path, |people| {
+                people.person(name)?;
+                people.people.retain(|person| person.name != *name);
+                Ok(())
+            })
         })?,
         PersonCommand::List => {
             for person in People::read(&path)?.people {
@@ -47,15 +57,19 @@ pub fn person(args: &AdminPerson) -> Result<ExitCode, Failure> {
 
 /// Does what the command line says of tokens.
 pub fn token(args: &AdminToken) -> Result<ExitCode, Failure> {
-    let path = enter(&args.config)?;
+    let (path, trail) = enter(&args.config)?;
     match &args.command {
         TokenCommand::Add { name, role } => {
-            println!("{}", People::edit(&path, |people| people.add_token(name, *role))?);
+            let what = format!("added token of role {}", role.name());
+            let add = || People::edit(&path, |people| people.add_token(name, *role));
+            println!("{}", trail.change(&what, name, add)?);
         }
-        TokenCommand::Remove { name } => People::edit(&path, |people| {
-            let before = people.tokens.len();
-            people.tokens.retain(|token| token.name != *name);
-            if people.tokens.len() < before { Ok(()) } else { Err(format!("there is no token {name}")) }
+        TokenCommand::Remove { name } => trail.change("removed token", name, || {
+            People::edit(&path, |people| {
+                let before = people.tokens.len();
+                people.tokens.retain(|token| token.name != *name);
+                if people.tokens.len() < before { Ok(()) } else { Err(format!("there is no token {name}")) }
+            })
         })?,
         TokenCommand::List => {
             for token in People::read(&path)?.tokens {
@@ -66,16 +80,17 @@ pub fn token(args: &AdminToken) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file of people and tokens; root becomes the owner of the folder above, and the folder is made.
-fn enter(config: &Path) -> Result<PathBuf, Failure> {
+/// The file of people and tokens, and the audit log; root becomes the owner of the folder above, and the folder is made.
+fn enter(config: &Path) -> Result<(PathBuf, Trail), Failure> {
     privileges::harden()?;
-    let folder = folder(&Config::read(config)?);
+    let config = Config::read(config)?;
+    let (folder, trail) = (folder(&config), Trail::of(&config)?);
     let folder = folder.ok_or("no folder is set for people and tokens: [admin] folder")?;
     let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = Place::enter(above)?;
     let folder = place.way().join(folder.file_name().unwrap_or_default());
     make(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(file(&folder))
+    Ok((file(&folder), trail))
 }
 
 /// The password on the standard input; on a terminal, one that is made and printed.

@@ -24,7 +24,11 @@ const WAIT: Duration = Duration::from_secs(30);
 const WHOLE: Duration = Duration::from_secs(120);
 
 /// Bytes of a form: ids, and what is done with them.
-const FORM_BYTES_MAX: usize = 64 << 10;
+pub const FORM_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of a client that are read and dropped behind the last reply, and for how long.
+const DRAINED_BYTES_MAX: usize = 16 << 20;
+const DRAIN_WAIT: Duration = Duration::from_secs(2);
 
 /// Speaks with a client until it goes.
 ///
@@ -76,7 +80,22 @@ pub async fn serve(mut stream: Stream, client: IpAddr, site: &Site, place: &Plac
             break;
         }
     }
-    stream.shutdown().await
+    stream.shutdown().await?;
+    place.wait(drain(&mut stream)).await;
+    Ok(())
+}
+
+/// Reads what a client still sends: closing before would break off the reply that it is about to read.
+async fn drain(stream: &mut Stream) {
+    let (mut piece, mut left) = ([0; 4096], DRAINED_BYTES_MAX);
+    let read = async {
+        while let Ok(count @ 1..) = stream.read(&mut piece).await
+            && count < left
+        {
+            left -= count;
+        }
+    };
+    let _ = timeout(DRAIN_WAIT, read).await;
 }
 
 fn answer(site: &Site, request: &Request, form: &[u8], client: IpAddr) -> Reply {
@@ -95,7 +114,11 @@ fn answer(site: &Site, request: &Request, form: &[u8], client: IpAddr) -> Reply 
     let is_known = call.is_known && (request.method != "HEAD" || call.segments() != ["enter"]);
     match is_known {
         true => answer::answer(site, &call, client),
-        false => frame::plain(405, "Not done", "Pages are read with GET and changed with POST."),
+        false => {
+            let mut reply = frame::plain(405, "Not done", "Pages are read with GET and changed with POST.");
+            reply.set("Allow", "GET, HEAD, POST".into());
+            reply
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //!  api       the same for programs, JSON; described by openapi.json
 //!  work      answers and changes, as values
 //!  site      the gateway, and the one way to a change: right, change, audit log
+//!  trail     the audit log for commands
 //!  access    links, sessions, logins, tokens; people and tokens are in `people`, their rights in `role`
 //! ```
 //!
@@ -26,6 +27,7 @@ mod people;
 mod places;
 pub mod role;
 mod site;
+pub mod trail;
 mod update;
 mod work;
 

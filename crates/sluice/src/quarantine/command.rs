@@ -12,8 +12,9 @@ use edge::quarantine::{Kept, Release, Trained, read};
 use edge::settings::Forward;
 
 use super::place::{Place, header, object};
-use super::release::release;
+use super::release::{DELETED, RELEASED, release};
 use super::train;
+use crate::admin::trail::Trail;
 use crate::cli::values::Kind;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
 use crate::config::Config;
@@ -21,6 +22,7 @@ use crate::output::Failure;
 
 /// Runs one of the commands. `reach` makes the store of a configuration reachable, where mail may be released to.
 pub fn run(args: &Quarantine, reach: fn(&Config)) -> Result<ExitCode, Failure> {
+    let trail = if args.folder.is_some() { Trail::none() } else { Trail::find(&args.config)? };
     let place = Place::find(args)?;
     match &args.command {
         QuarantineCommand::List { selection, json } => printed(list(&place, place.meant(selection)?, *json)),
@@ -33,7 +35,7 @@ pub fn run(args: &Quarantine, reach: fn(&Config)) -> Result<ExitCode, Failure> {
             let wanted = |kept: &Kept| *again || !selection.ids.is_empty() || kept.facts.waits();
             let meant = meant.filter(wanted);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(release_all(&place, meant, hop.as_ref(), *again))
+            runtime.block_on(release_all(&place, &trail, meant, hop.as_ref(), *again))
         }
         QuarantineCommand::Train { kind, selection, json } => {
             named(selection)?;
@@ -41,7 +43,7 @@ pub fn run(args: &Quarantine, reach: fn(&Config)) -> Result<ExitCode, Failure> {
         }
         QuarantineCommand::Delete { selection } => {
             named(selection)?;
-            delete(place.meant(selection)?)
+            delete(&trail, place.meant(selection)?)
         }
     }
 }
@@ -121,6 +123,7 @@ fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> io::Result<()> {
 
 async fn release_all(
     place: &Place,
+    trail: &Trail,
     meant: impl Iterator<Item = Kept>,
     to: Option<&Forward>,
     again: bool,
@@ -130,7 +133,15 @@ async fn release_all(
     for mut kept in meant {
         let id = kept.facts.id.clone();
         let route = place.route(&kept, to)?;
-        match release(&mut kept, &route, &place.config.hostname, again).await {
+        trail.reserve()?;
+        let released = release(&mut kept, &route, &place.config.hostname, again).await;
+        let refused = |(address, reply): &(String, _)| format!("<{address}>: {reply}");
+        let failed = match &released {
+            Ok(outcome) => outcome.refused.first().map(refused),
+            Err(error) => Some(error.to_string()),
+        };
+        trail.note(RELEASED, &id, failed)?;
+        match released {
             Ok(outcome) => {
                 for address in &outcome.taken {
                     println!("{id}: released to <{}> by {}", safe(address), route.forward);
@@ -170,11 +181,12 @@ fn train_all(place: &Place, meant: impl Iterator<Item = Kept>, kind: Kind, json:
     Ok(ExitCode::from(u8::from(!whole)))
 }
 
-fn delete(meant: impl Iterator<Item = Kept>) -> Result<ExitCode, Failure> {
+fn delete(trail: &Trail, meant: impl Iterator<Item = Kept>) -> Result<ExitCode, Failure> {
     let mut none = true;
     for kept in meant {
-        kept.delete().map_err(|error| format!("{}: {error}", kept.facts.id))?;
-        println!("{}: deleted", kept.facts.id);
+        let id = kept.facts.id.clone();
+        trail.change(DELETED, &id, || kept.delete().map_err(|error| format!("{id}: {error}")))?;
+        println!("{id}: deleted");
         none = false;
     }
     Ok(ExitCode::from(u8::from(none)))

@@ -18,6 +18,10 @@ use crate::output::Failure;
 /// Bytes read from a mail at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// The verbs of the audit log.
+pub const RELEASED: &str = "released mail of the quarantine";
+pub const DELETED: &str = "deleted mail of the quarantine";
+
 /// How each recipient fared.
 pub struct Outcome {
     /// Recipients accepted by the hop.

@@ -12,6 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::control;
+use super::second::NO_SECOND;
+use crate::admin::trail::Trail;
 use crate::cli::{self, AccountCommand, AppPasswordCommand, values};
 use crate::config::StoreSettings;
 use crate::output::Failure;
@@ -43,6 +45,29 @@ pub struct Settings {
     pub aliases: Option<Vec<String>>,
     /// Whether nobody may log in.
     pub is_disabled: Option<bool>,
+}
+
+/// The verb of the audit log for [`reset`].
+pub const TOOK_SECOND: &str = "took away the second step and the passkeys of account";
+
+impl Change {
+    /// The verb of the audit log.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Change::Add { .. } => "added account",
+            Change::Password(_) => "set password of account",
+            Change::Remove => "removed account",
+            Change::Set(settings) => match (&settings.quota_bytes, &settings.aliases, settings.is_disabled) {
+                (None, None, Some(true)) => "disabled account",
+                (None, None, Some(false)) => "enabled account",
+                (Some(_), None, None) => "set quota of account",
+                (None, Some(_), None) => "set aliases of account",
+                (_, _, None) => "set quota and aliases of account",
+                (_, _, Some(true)) => "changed and disabled account",
+                (_, _, Some(false)) => "changed and enabled account",
+            },
+        }
+    }
 }
 
 /// Changes an account in a file.
@@ -120,6 +145,9 @@ fn changed(mut account: Account, change: &Change) -> Result<Option<Account>, Str
 fn set_password(account: &mut Account, password: &str) -> Result<(), String> {
     match password.len() {
         0 => Err("a password is needed".into()),
+        _ if password.contains(char::is_control) => {
+            Err("a password has no control characters: programs and forms cannot send them".into())
+        }
         1..=PASSWORD_BYTES_MAX => account.set_password(password.as_bytes()).map_err(|error| error.to_string()),
         _ => Err(format!("a password has at most {PASSWORD_BYTES_MAX} bytes")),
     }
@@ -131,7 +159,7 @@ fn set_password(account: &mut Account, password: &str) -> Result<(), String> {
 /// When no server has it, and what the server answers as an error.
 pub fn reset(volume: &Place, name: &str) -> Result<(), Failure> {
     if name.contains(char::is_control) {
-        return Err("this is not a name".into());
+        return Err(NO_SECOND.into());
     }
     let answer = control::ask(&volume.way(), &format!("second {name}"))?;
     answer.map(drop).ok_or_else(|| "no server has the store open, and only one changes it".into())
@@ -140,6 +168,7 @@ pub fn reset(volume: &Place, name: &str) -> Result<(), Failure> {
 /// Does what the command line says.
 pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
     privileges::harden()?;
+    let trail = if args.accounts.is_some() { Trail::none() } else { Trail::find(&args.config)? };
     let place = Place::enter(&file(args)?)?;
     let named = |error: io::Error| format!("{}: {error}", place.path().display());
     let set = Change::Set;
@@ -150,11 +179,12 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         AccountCommand::Reset { name } => {
-            reset(&Place::enter(&settings(args)?.volume())?, name)?;
+            let volume = Place::enter(&settings(args)?.volume())?;
+            trail.change(TOOK_SECOND, name, || reset(&volume, name).map_err(|error| error.to_string()))?;
             return Ok(ExitCode::SUCCESS);
         }
         AccountCommand::AppPassword { command } => {
-            return app_passwords(&Place::enter(&settings(args)?.volume())?, command);
+            return app_passwords(&Place::enter(&settings(args)?.volume())?, command, &trail);
         }
         AccountCommand::Add(add) => {
             let (password, quota_bytes, aliases) = (password()?, add.quota, add.aliases.clone());
@@ -171,22 +201,27 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
             (name, set(Settings { aliases: Some(addresses.clone()), ..Settings::default() }))
         }
     };
-    change(&place.way(), name, &wanted).map_err(named)?;
+    trail.change(wanted.verb(), name, || change(&place.way(), name, &wanted).map_err(named))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Has the server make, list or withdraw app passwords; prints its answer.
-fn app_passwords(volume: &Place, command: &AppPasswordCommand) -> Result<ExitCode, Failure> {
-    let request = match command {
+fn app_passwords(volume: &Place, command: &AppPasswordCommand, trail: &Trail) -> Result<ExitCode, Failure> {
+    let (what, account, request) = match command {
         AppPasswordCommand::Add { account, name, protocols } => {
             let doors = if protocols.is_empty() { DOORS.map(String::from).into() } else { protocols.clone() };
-            json!({ "account": account, "name": name, "doors": doors })
+            ("added an app password of account", account, json!({ "account": account, "name": name, "doors": doors }))
         }
-        AppPasswordCommand::List { account } => json!({ "account": account }),
-        AppPasswordCommand::Delete { account, id } => json!({ "account": account, "delete": id }),
+        AppPasswordCommand::List { account } => ("", account, json!({ "account": account })),
+        AppPasswordCommand::Delete { account, id } => {
+            ("removed an app password of account", account, json!({ "account": account, "delete": id }))
+        }
     };
-    let answer = control::ask(&volume.way(), &format!("app {request}"))?;
-    let answer = answer.ok_or("no server has the store open, and only one changes it")?;
+    let ask = || -> Result<Value, Failure> {
+        let answer = control::ask(&volume.way(), &format!("app {request}"))?;
+        Ok(answer.ok_or("no server has the store open, and only one changes it")?)
+    };
+    let answer = if what.is_empty() { ask()? } else { trail.change(what, account, ask)? };
     if let Some(password) = answer["password"].as_str() {
         println!("password {password}");
     }

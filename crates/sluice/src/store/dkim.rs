@@ -13,6 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 
 use self::keys::{Key, Keys, Kind};
+use crate::admin::trail::Trail;
 use crate::cli::{self, DkimCommand};
 use crate::config::StoreSettings;
 use crate::output::Failure;
@@ -25,6 +26,7 @@ const PUBLISHED_BEFORE: i64 = 86_400;
 pub fn run(args: &cli::Dkim) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let settings = StoreSettings::read(&args.config)?.ok_or_else(|| format!("{}: not there", args.config.display()))?;
+    let trail = Trail::find(&args.config)?;
     let place = Place::enter(&settings.dkim())?;
     let path = place.way();
     let named = |error: std::io::Error| Failure::from(format!("{}: {error}", place.path().display()));
@@ -54,13 +56,15 @@ pub fn run(args: &cli::Dkim) -> Result<ExitCode, Failure> {
                 return Err(format!("{domain} has no key {selector}").into());
             }
             keys.retain(|key| !is_meant(key));
-            keys.write(&path).map_err(named)?;
+            trail.change(&format!("removed DKIM key {selector} of domain"), domain, || {
+                keys.write(&path).map_err(named)
+            })?;
             return Ok(ExitCode::SUCCESS);
         }
     };
-    if matches!(args.command, DkimCommand::Create { .. } | DkimCommand::Rotate { .. }) {
+    if let DkimCommand::Create { domain, .. } | DkimCommand::Rotate { domain, .. } = &args.command {
         keys.extend(shown.iter().cloned());
-        keys.write(&path).map_err(named)?;
+        trail.change("added DKIM keys of domain", domain, || keys.write(&path).map_err(named))?;
     }
     print(&keys, &shown, now, args.json);
     Ok(ExitCode::SUCCESS)

@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::discovery;
 use super::dkim::{self, keys::Keys};
+use crate::admin::trail::Trail;
 use crate::cli::{self, DomainCommand};
 use crate::config::{Config, StoreSettings};
 use crate::output::Failure;
@@ -58,10 +59,11 @@ pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
     let config = Config::read(&args.config)?;
     let settings = config.store.as_ref().ok_or_else(|| format!("{}: no table [store]", args.config.display()))?;
     let site = Site::of(&config, settings);
+    let trail = Trail::of(&config)?;
     let place = Place::enter(&settings.dkim())?;
     match &args.command {
         DomainCommand::Add { domain } => {
-            let keys = dkim::keys_of(&place, domain)?;
+            let keys = trail.change("added domain", domain, || dkim::keys_of(&place, domain))?;
             let all = records(domain, &site, &keys);
             all.iter().for_each(|record| println!("{}", shown(record, args.json, None)));
             Ok(ExitCode::SUCCESS)

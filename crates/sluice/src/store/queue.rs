@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::control;
 use super::outgoing::Request;
-use super::volume::{named, open};
+use super::volume::{named, open, trail};
 use crate::cli::{self, QueueCommand, QueueSelect};
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
@@ -137,10 +137,41 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
+/// The verb of the audit log for an action.
+pub fn verb(action: &str) -> Option<&'static str> {
+    Some(match action {
+        "hold" => "held mail in the queue",
+        "release" => "released mail of the queue",
+        "retry" => "retried mail of the queue",
+        "bounce" => "bounced mail of the queue",
+        "delete" => "deleted mail of the queue",
+        _ => return None,
+    })
+}
+
+/// The mails that are meant, as the audit log has them.
+fn told(select: &QueueSelect) -> String {
+    let ids = select.mails.iter().map(ToString::to_string);
+    let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
+    let others = [
+        named("sender", &select.sender),
+        named("recipient", &select.recipient),
+        named("domain", &select.domain),
+        named("reason", &select.reason),
+        select.age.map(|age| format!("older than {age} s")),
+        select.held.then(|| "held".into()),
+    ];
+    let all: Vec<String> = ids.chain(others.into_iter().flatten()).collect();
+    if all.is_empty() { "all".into() } else { all.join(", ") }
+}
+
 fn act(select: &QueueSelect, action: &str) -> Result<ExitCode, Failure> {
+    let trail = trail(&select.place)?;
     let place = Place::enter(&named(&select.place, None)?)?;
-    let answer = ask(&place, &request(select, action))?;
-    let answer = answer.ok_or("no server has the store open, and only one changes the queue")?;
+    let answer = trail.change(verb(action).unwrap_or(action), &told(select), || -> Result<Value, Failure> {
+        let answer = ask(&place, &request(select, action))?;
+        Ok(answer.ok_or("no server has the store open, and only one changes the queue")?)
+    })?;
     let count = answer["mails"].as_u64().unwrap_or(0);
     let stops = matches!(action, "hold" | "delete" | "bounce");
     match (select.json, answer["under_way"].as_u64().filter(|_| stops).unwrap_or(0)) {

@@ -3,6 +3,9 @@
 use mailbox::{Site, passkeys, second};
 use serde_json::{Value, json};
 
+/// The answer about an account that is not there, or has nothing to be taken away.
+pub const NO_SECOND: &str = "there is no such account with a second step or a passkey";
+
 /// Answers the command `second NAME`.
 pub async fn answer(name: &str, site: &Site) -> Value {
     let found = site
@@ -11,7 +14,7 @@ pub async fn answer(name: &str, site: &Site) -> Value {
         .account_named(name.to_ascii_lowercase().as_bytes())
         .map(|(number, account)| (number, second::is_set(account) || !passkeys::of(account).is_empty()));
     match found {
-        None | Some((_, false)) => json!({ "error": "there is no such account with a second step or a passkey" }),
+        None | Some((_, false)) => json!({ "error": NO_SECOND }),
         Some((number, true)) => match passkeys::reset(&site.store, number).await {
             Ok(()) => {
                 tracing::warn!(

@@ -9,21 +9,26 @@ use text::hazard::is_hazard;
 
 use super::control;
 use super::suppression::{Request, told};
-use super::volume::{named, open};
+use super::volume::{named, open, trail};
 use crate::cli::{QueueSuppress, SuppressCommand};
 use crate::output::Failure;
 use crate::process::privileges::Place;
 
 /// Does what the command line says.
 pub fn run(args: &QueueSuppress) -> Result<ExitCode, Failure> {
-    let place = match &args.command {
-        SuppressCommand::List { place, .. }
-        | SuppressCommand::Add { place, .. }
-        | SuppressCommand::Delete { place, .. } => Place::enter(&named(place, None)?)?,
-    };
+    let (SuppressCommand::List { place: meant, .. }
+    | SuppressCommand::Add { place: meant, .. }
+    | SuppressCommand::Delete { place: meant, .. }) = &args.command;
+    let trail = trail(meant)?;
+    let place = Place::enter(&named(meant, None)?)?;
     let ask = |action: &str, addresses: &[String], reason: &str| {
         let request = Request { action: action.into(), addresses: addresses.to_vec(), reason: reason.into() };
         control::ask(&place.way(), &format!("suppress {}", json!(request)))
+    };
+    let change = |what: &str, addresses: &[String], asked: &dyn Fn() -> Result<Option<Value>, Failure>| {
+        trail.change(what, &addresses.join(", "), || -> Result<Value, Failure> {
+            Ok(asked()?.ok_or("no server has the store open, and only one changes it")?)
+        })
     };
     let (answer, json) = match &args.command {
         SuppressCommand::List { json, .. } => {
@@ -33,10 +38,13 @@ pub fn run(args: &QueueSuppress) -> Result<ExitCode, Failure> {
             };
             return Ok(list(&answer, *json));
         }
-        SuppressCommand::Add { addresses, reason, json, .. } => (ask("add", addresses, reason)?, json),
-        SuppressCommand::Delete { addresses, json, .. } => (ask("delete", addresses, "")?, json),
+        SuppressCommand::Add { addresses, reason, json, .. } => {
+            (change("suppressed addresses", addresses, &|| ask("add", addresses, reason))?, json)
+        }
+        SuppressCommand::Delete { addresses, json, .. } => {
+            (change("ended the suppression of addresses", addresses, &|| ask("delete", addresses, ""))?, json)
+        }
     };
-    let answer = answer.ok_or("no server has the store open, and only one changes it")?;
     let count = answer["addresses"].as_u64().unwrap_or(0);
     match json {
         true => println!("{answer}"),

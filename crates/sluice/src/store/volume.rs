@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use mailbox::File;
 use store::{Error, Options, Volume};
 
+use crate::admin::trail::Trail;
 use crate::cli::StorePlace;
 use crate::config::StoreSettings;
 use crate::output::Failure;
@@ -30,6 +31,11 @@ pub(super) fn named(meant: &StorePlace, word: Option<&Path>) -> Result<PathBuf, 
         Some(volume) => Ok(volume.into()),
         None => Ok(StoreSettings::read(&meant.config)?.map_or_else(|| STANDARD.into(), |store| store.volume())),
     }
+}
+
+/// The audit log of a command; none where a store is named in place of the configuration.
+pub(super) fn trail(meant: &StorePlace) -> Result<Trail, Failure> {
+    if meant.store.is_some() { Ok(Trail::none()) } else { Trail::find(&meant.config) }
 }
 
 /// Parts the words of a command: the store if it stands in front, and the others, of which there are at most `most`.

@@ -78,7 +78,7 @@ fn add_form(page: &mut Html, view: &View) {
         "autocomplete=\"off\" autocapitalize=\"none\" maxlength=\"255\" required",
         "",
     );
-    field(page, "Password; empty: one is made", "password", NEW_PASSWORD, "");
+    field(page, "Password, of 8 characters at least; empty: one is made", "password", NEW_PASSWORD, "");
     field(page, "Quota in MB; empty: none", "quota", QUOTA, "");
     field(
         page,
@@ -90,7 +90,7 @@ fn add_form(page: &mut Html, view: &View) {
     put!(page, "<button class=\"main-button\" name=\"do\" value=\"add\">Add</button></form></section>");
 }
 
-const NEW_PASSWORD: &str = "type=\"password\" autocomplete=\"new-password\" maxlength=\"1024\"";
+const NEW_PASSWORD: &str = "type=\"password\" autocomplete=\"new-password\" minlength=\"8\" maxlength=\"1024\"";
 const QUOTA: &str = "inputmode=\"decimal\" pattern=\"[0-9]{1,9}([.][0-9]{1,6})?\" autocomplete=\"off\"";
 
 /// One account.
@@ -130,7 +130,7 @@ fn password_form(page: &mut Html, view: &View, name: &str) {
     put!(page, "<section class=\"card narrow\"><h2>Password</h2>");
     view.form(page, "action=\"/accounts\" class=\"wide\"");
     hidden(page, "name", name);
-    field(page, "New password; empty: one is made", "password", NEW_PASSWORD, "");
+    field(page, "New password, of 8 characters at least; empty: one is made", "password", NEW_PASSWORD, "");
     put!(page, "<button name=\"do\" value=\"password\">Set the password</button></form></section>");
 }
 

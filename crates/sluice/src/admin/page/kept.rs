@@ -17,7 +17,7 @@ use crate::admin::site::Site;
 use crate::cli::Selection;
 use crate::cli::values::Stage;
 use crate::quarantine::place::header;
-use crate::quarantine::release::release;
+use crate::quarantine::release::{DELETED, RELEASED, release};
 
 /// Rows of a page.
 const ROWS_MAX: usize = 100;
@@ -257,8 +257,8 @@ impl Act {
 
     fn past(self) -> &'static str {
         match self {
-            Act::Release => "released mail of the quarantine",
-            Act::Delete => "deleted mail of the quarantine",
+            Act::Release => RELEASED,
+            Act::Delete => DELETED,
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The audit log: changes that were made by the pages and the HTTP interface, the newest first.
+//! The audit log: changes that were made by the pages, the HTTP interface and commands, the newest first.
 
 use webmail::Reply;
 use webmail::html::put;
 
 use super::frame::{View, all, cell, end, table, text};
+use crate::admin::trail::FROM;
 use crate::admin::work::record;
 
 /// The page.
@@ -22,7 +23,12 @@ pub fn show(view: &View) -> Reply {
             cell(page, "Who", text(&one["who"]));
             cell(page, "Role", text(&one["role"]));
             cell(page, "From", text(&one["from"]));
-            cell(page, "By", if one["is_program"] == true { "a program" } else { "a browser" });
+            let by = match (one["from"] == FROM, one["is_program"] == true) {
+                (true, _) => "a command",
+                (false, true) => "a program",
+                (false, false) => "a browser",
+            };
+            cell(page, "By", by);
             cell(page, "Change", text(&one["what"]));
             cell(page, "Of", text(&one["on"]));
             cell(

@@ -1,8 +1,9 @@
 //! Accounts of the mail store: the file that `sluice account` changes, by the same code, and the levels that the store has of them.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use mailbox::accounts::{Account, Accounts, random_password};
+use mailbox::accounts::{Account, Accounts, in_ascii, random_password};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -10,9 +11,13 @@ use crate::admin::fault::{Fault, Outcome, away};
 use crate::admin::role::{Right, Who};
 use crate::admin::site::Site;
 pub use crate::store::account::Settings;
-use crate::store::account::{Change, change, reset};
+use crate::store::account::{Change, TOOK_SECOND, change, reset};
 use crate::store::look::Look;
+use crate::store::second::NO_SECOND;
 use crate::store::source::Source;
+
+/// Characters of a password that somebody else chooses (NIST SP 800-63B, section 5.1.1.2).
+const PASSWORD_CHARS_MIN: usize = 8;
 
 /// A new account.
 #[derive(Debug, Default, Deserialize)]
@@ -60,7 +65,7 @@ pub fn list(site: &Site, who: &Who) -> Outcome {
 pub fn one(site: &Site, who: &Who, name: &str) -> Outcome {
     let all = list(site, who)?;
     let found = all["accounts"].as_array().into_iter().flatten().find(|one| one["name"] == name.to_ascii_lowercase());
-    found.cloned().ok_or_else(|| Fault::missing("there is no such account"))
+    found.cloned().ok_or_else(no_account)
 }
 
 /// Makes an account. The answer has the password, if it was made here.
@@ -71,7 +76,7 @@ pub fn add(site: &Site, who: &Who, new: New) -> Outcome {
     let (password, made) = chosen(new.password)?;
     let name = new.name;
     let wanted = Change::Add { password, quota_bytes: new.quota_bytes, aliases: new.aliases };
-    edit(site, who, Right::Change, "added account", &name, &wanted)?;
+    edit(site, who, Right::Change, &name, &wanted)?;
     Ok(json!({ "name": name, "password": made }))
 }
 
@@ -81,7 +86,7 @@ pub fn add(site: &Site, who: &Who, new: New) -> Outcome {
 /// As [`add`].
 pub fn set_password(site: &Site, who: &Who, name: &str, wanted: Password) -> Outcome {
     let (password, made) = chosen(wanted.password)?;
-    edit(site, who, Right::Password, "set password of account", name, &Change::Password(password))?;
+    edit(site, who, Right::Password, name, &Change::Password(password))?;
     Ok(json!({ "name": name, "password": made }))
 }
 
@@ -90,17 +95,9 @@ pub fn set_password(site: &Site, who: &Who, name: &str, wanted: Password) -> Out
 /// # Errors
 /// As [`add`].
 pub fn set(site: &Site, who: &Who, name: &str, settings: Settings) -> Outcome {
-    let what = match &settings {
-        Settings { quota_bytes: None, aliases: None, is_disabled: None } => return one(site, who, name),
-        Settings { quota_bytes: None, aliases: None, is_disabled: Some(true) } => "disabled account",
-        Settings { quota_bytes: None, aliases: None, is_disabled: Some(false) } => "enabled account",
-        Settings { quota_bytes: Some(_), aliases: None, is_disabled: None } => "set quota of account",
-        Settings { quota_bytes: None, aliases: Some(_), is_disabled: None } => "set aliases of account",
-        Settings { is_disabled: None, .. } => "set quota and aliases of account",
-        Settings { is_disabled: Some(true), .. } => "changed and disabled account",
-        Settings { is_disabled: Some(false), .. } => "changed and enabled account",
-    };
-    edit(site, who, Right::Change, what, name, &Change::Set(settings))?;
+    if settings != Settings::default() {
+        edit(site, who, Right::Change, name, &Change::Set(settings))?;
+    }
     one(site, who, name)
 }
 
@@ -109,7 +106,7 @@ pub fn set(site: &Site, who: &Who, name: &str, settings: Settings) -> Outcome {
 /// # Errors
 /// As [`add`].
 pub fn remove(site: &Site, who: &Who, name: &str) -> Outcome {
-    edit(site, who, Right::Change, "removed account", name, &Change::Remove)
+    edit(site, who, Right::Change, name, &Change::Remove)
 }
 
 /// Takes the second step and the passkeys of an account's login away.
@@ -117,22 +114,42 @@ pub fn remove(site: &Site, who: &Who, name: &str) -> Outcome {
 /// # Errors
 /// Without the right, when the account has neither, and when no server has the store open.
 pub fn reset_second(site: &Site, who: &Who, name: &str) -> Outcome {
-    site.change(who, Right::Change, "took away the second step and the passkeys of account", name, || {
-        reset(&site.store()?.volume, name).map_err(Fault::wrong)?;
+    site.change(who, Right::Change, TOOK_SECOND, name, || {
+        reset(&site.store()?.volume, name).map_err(|error| match error.to_string() {
+            text if text == NO_SECOND => Fault::missing(&text),
+            text => Fault::away(text),
+        })?;
         Ok(json!({ "name": name }))
     })
 }
 
-fn edit(site: &Site, who: &Who, right: Right, what: &str, name: &str, wanted: &Change) -> Outcome {
-    site.change(who, right, what, name, || {
-        change(&site.store()?.accounts.way(), name, wanted).map_err(Fault::wrong)?;
+fn edit(site: &Site, who: &Who, right: Right, name: &str, wanted: &Change) -> Outcome {
+    site.change(who, right, wanted.verb(), name, || {
+        let path = site.store()?.accounts.way();
+        change(&path, name, wanted).map_err(|error| match (wanted, is_there(&path, name)) {
+            (Change::Add { .. }, _) | (_, true) => Fault::wrong(error),
+            (_, false) => no_account(),
+        })?;
         Ok(json!({ "name": name }))
     })
+}
+
+/// Whether a file has an account; also where it cannot be read, which is another fault.
+fn is_there(path: &Path, name: &str) -> bool {
+    let names = [name.to_lowercase(), in_ascii(&name.to_lowercase())];
+    Accounts::open(path).map_or(true, |file| file.directory().accounts().any(|one| names.contains(&one.name)))
+}
+
+fn no_account() -> Fault {
+    Fault::missing("there is no such account")
 }
 
 /// The password that is set, and the one that was made for it.
 fn chosen(password: Option<String>) -> Result<(String, Option<String>), Fault> {
     match password.filter(|password| !password.is_empty()) {
+        Some(password) if password.chars().count() < PASSWORD_CHARS_MIN => Err(Fault::wrong(format!(
+            "a password has at least {PASSWORD_CHARS_MIN} characters: shorter ones are guessed; leave it out to have one made"
+        ))),
         Some(password) => Ok((password, None)),
         None => {
             let made = random_password().map_err(Fault::away)?;

@@ -8,7 +8,7 @@ use crate::admin::role::{Right, Who};
 use crate::admin::site::Site;
 use crate::cli::seconds;
 use crate::store::outgoing::Request;
-use crate::store::queue::ask;
+use crate::store::queue::{ask, verb};
 
 /// Mails of one answer.
 const MAILS_MAX: usize = 1_000;
@@ -19,7 +19,8 @@ const MAILS_MAX: usize = 1_000;
 /// When the age is not a time.
 pub fn request(query: &Form) -> Result<Request, Fault> {
     let text = |name: &str| Some(query.get(name).trim().to_owned()).filter(|text| !text.is_empty());
-    let age_seconds = text("age").map(|age| seconds(&age)).transpose().map_err(Fault::wrong)?;
+    let age_seconds = text("age").map(|age| seconds(&age)).transpose();
+    let age_seconds = age_seconds.map_err(|error| Fault::wrong(format!("age is {error}")))?;
     Ok(Request {
         action: "list".into(),
         sender: text("sender"),
@@ -65,14 +66,7 @@ pub fn one(site: &Site, who: &Who, mail: &str) -> Outcome {
 /// # Errors
 /// Without the right, when there is no such action, and when the mail does not wait any more.
 pub fn act(site: &Site, who: &Who, action: &str, mail: &str) -> Outcome {
-    let what = match action {
-        "hold" => "held mail in the queue",
-        "release" => "released mail of the queue",
-        "retry" => "retried mail of the queue",
-        "bounce" => "bounced mail of the queue",
-        "delete" => "deleted mail of the queue",
-        _ => return Err(Fault::missing("there is nothing")),
-    };
+    let what = verb(action).ok_or_else(|| Fault::missing("there is nothing"))?;
     site.change(who, Right::Change, what, mail, || {
         let request = Request { action: action.into(), mails: vec![number(mail)?], ..Request::default() };
         match asked(site, &request)?["mails"].as_u64() {

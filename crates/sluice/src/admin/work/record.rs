@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::admin::fault::{Fault, Outcome};
 use crate::admin::role::{Right, Who};
 use crate::admin::site::Site;
+use crate::admin::trail::FROM;
 
 /// Lines of one answer.
 const LINES_MAX: usize = 1_000;
@@ -24,8 +25,9 @@ pub fn list(site: &Site, who: &Who) -> Outcome {
     let mut strangers = 0;
     let mut lines = log.last(usize::MAX).map_err(Fault::away)?;
     lines.retain(|line| {
-        strangers += usize::from(line["role"].is_null());
-        !line["role"].is_null() || strangers <= STRANGERS_MAX
+        let is_known = !line["role"].is_null() || line["from"] == FROM;
+        strangers += usize::from(!is_known);
+        is_known || strangers <= STRANGERS_MAX
     });
     lines.truncate(LINES_MAX);
     Ok(json!({ "changes": lines }))
