@@ -38,8 +38,11 @@ const SENT: &[u8] = b"webmail/sent";
 /// Bytes of them: of 32.
 const SENT_BYTES_MAX: usize = 32 * 16;
 
-/// The annotation that has the contacts of a user.
-const CONTACTS: &[u8] = b"webmail/contacts";
+/// The annotations that have the contacts of a user, one behind the other.
+const CONTACTS: [&[u8]; 3] = [b"webmail/contacts", b"webmail/contacts/2", b"webmail/contacts/3"];
+
+/// Bytes of the contacts in one of them.
+const CONTACTS_BYTES_MAX: usize = 200 << 10;
 
 /// Words of a search.
 const WORDS_MAX: usize = 10;
@@ -353,11 +356,15 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     }
 
     fn contacts(&mut self) -> Vec<u8> {
-        self.noted(CONTACTS)
+        CONTACTS.iter().flat_map(|name| self.noted(name)).collect()
     }
 
     fn set_contacts(&mut self, contacts: &[u8]) -> Result<(), Failure> {
-        self.note(CONTACTS, contacts)
+        let (account, contacts) = (self.user.number, contacts.to_vec());
+        self.change(move |transaction| {
+            let mut pieces = contacts.chunks(CONTACTS_BYTES_MAX);
+            CONTACTS.iter().try_for_each(|name| transaction.annotate(account, None, name, pieces.next()))
+        })
     }
 
     fn second(&mut self) -> Option<Second> {

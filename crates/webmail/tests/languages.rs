@@ -10,7 +10,7 @@ use crate::fake::Fake;
 use crate::pages::{PAGES, TOKEN, body, call, field};
 
 /// Words of values in these tests, and names that are the same in all languages.
-const KNOWN: &str = "Sluice Mail IMAP POP3 SMTP JMAP ManageSieve Sieve RFC UTC vCard List Id Cc GET POST store relay kB MB GB B \
+const KNOWN: &str = "Sluice Mail IMAP POP3 SMTP JMAP ManageSieve Sieve RFC UTC vCard CSV Google Outlook List Id Cc GET POST store relay kB MB GB B \
     ann mx example info leave list Hello quoted https Mozilla X11 Linux x86 64 script alert img src x onerror b a c bob \
     svg onload secret SECRET otpauth totp abcd code English Deutsch Français Español file e de svg p S svg";
 
@@ -35,7 +35,10 @@ const FORMS: [(&str, &str); 28] = [
     ("/write", "do=send&from=b@c.example&to=b@c.example"),
     ("/contacts", "do=save"),
     ("/contacts", "do=save&addresses=a"),
-    ("/contacts", "do=save&addresses=a@b.example,b@b.example,c@b.example,d@b.example,e@b.example,f@b.example"),
+    (
+        "/contacts",
+        "do=save&addresses=a@b.c,b@b.c,c@b.c,d@b.c,e@b.c,f@b.c,g@b.c,h@b.c,i@b.c,j@b.c,k@b.c,l@b.c,m@b.c,n@b.c,o@b.c,p@b.c,q@b.c,r@b.c,s@b.c,t@b.c,u@b.c",
+    ),
     ("/contacts", "do=import"),
     ("/filters/rule", "name="),
     ("/filters/rule", "field1=subject&how1=is&value1=1"),

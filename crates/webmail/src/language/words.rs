@@ -283,6 +283,7 @@ pub(crate) struct Contacts {
     pub one: &'static str,
     pub empty: &'static str,
     pub exchange: &'static str,
+    pub details: &'static str,
     pub file: &'static str,
     pub import: &'static str,
     pub export: &'static str,

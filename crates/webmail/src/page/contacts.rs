@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::call::Call;
-use crate::contacts::{Book, Contact, LINE_MAX, NOTE_MAX, Version};
+use crate::contacts::{Book, Contact, Detail, LINE_MAX, NOTE_MAX, Version};
 use crate::html::{Html, Text, put};
 use crate::language::fill;
 use crate::reply::Reply;
@@ -46,7 +46,7 @@ impl Pages<'_> {
         self.form(&mut main, "action=\"/contacts\" enctype=\"multipart/form-data\" class=\"bar\"");
         put!(
             main,
-            "<input type=\"file\" name=\"file\" accept=\".vcf,text/vcard\" aria-label=\"",
+            "<input type=\"file\" name=\"file\" accept=\".vcf,.csv,text/vcard,text/csv\" aria-label=\"",
             words.file,
             "\" required> "
         );
@@ -65,11 +65,12 @@ impl Pages<'_> {
         let asked = call.query.get("id").parse().ok().map(|id: u32| book.get(id).cloned());
         let Some(contact) = asked.unwrap_or_else(|| Some(Contact::default())) else { return self.missing() };
         let addresses = contact.addresses.join(", ");
-        self.contact_form(contact.id, [&contact.name, &addresses, &contact.phone, &contact.note], Told::Nothing)
+        self.contact_form(&contact, [&contact.name, &addresses, &contact.phone, &contact.note], Told::Nothing)
     }
 
-    fn contact_form(&self, id: u32, [name, addresses, phone, note]: [&str; 4], told: Told) -> Reply {
+    fn contact_form(&self, contact: &Contact, [name, addresses, phone, note]: [&str; 4], told: Told) -> Reply {
         let (words, common) = (&self.words.contacts, &self.words.common);
+        let id = contact.id;
         let title = if id == 0 { words.new } else { words.one };
         let mut main = Html::default();
         put!(main, "<h1>", title, "</h1>");
@@ -99,7 +100,23 @@ impl Pages<'_> {
             put!(main, "<button name=\"do\" value=\"delete\">", common.delete, "</button>");
         }
         put!(main, "</div></form>");
+        self.details(&mut main, &contact.details);
         self.page(title, None, told, main)
+    }
+
+    /// What else a vCard has said of a contact.
+    fn details(&self, main: &mut Html, all: &[Detail]) {
+        let mut shown = all.iter().filter(|one| !matches!(one.name(), "N" | "EMAIL")).peekable();
+        if shown.peek().is_none() {
+            return;
+        }
+        put!(main, "<h2>", self.words.contacts.details, "</h2><dl class=\"head\">");
+        for one in shown {
+            put!(main, "<dt>", Text(one.name()));
+            one.types().for_each(|kind| put!(main, " ", Text(kind)));
+            put!(main, "</dt><dd><bdi>", Text(&one.line()), "</bdi></dd>");
+        }
+        main.put("</dl>");
     }
 
     /// The book as a file.
@@ -117,8 +134,9 @@ impl Pages<'_> {
         let [name, addresses, phone, note] = &typed;
         let typed: [&str; 4] = [name, addresses, phone, note];
         let what = form.get("do");
+        let before = book.get(id).cloned().unwrap_or_else(|| Contact { id, ..Contact::default() });
         let done = match what {
-            "save" => Contact::of(id, typed).and_then(|contact| book.put(contact)),
+            "save" => Contact::of(id, typed).and_then(|contact| book.put(contact.revising(&before))),
             "import" => book.import(form.files.first().map(|file| file.content.as_slice()).unwrap_or_default()),
             "delete" => {
                 book.remove(id);
@@ -131,7 +149,7 @@ impl Pages<'_> {
                 Ok(()) => Reply::see("/contacts?told=kept"),
                 Err(failure) => self.failed(failure),
             },
-            Err(why) if what == "save" => self.contact_form(id, typed, self.wrong(&why)),
+            Err(why) if what == "save" => self.contact_form(&before, typed, self.wrong(&why)),
             Err(why) => self.contacts_told(&Call::default(), self.wrong(&why)),
         }
     }
