@@ -1257,3 +1257,56 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "export" -d 'Print all that is kept as `sa-learn --backup` does: `sa-learn --restore` and import read it'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "stat" -d 'Print how many mails were learned, how many words are kept, and how old they are'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "expire" -d 'Forget old tokens beyond `bayes_expiry_max_db_size`, and old mails'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from list" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from list" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from add" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from add" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from add" -l reason -d 'Why, for the list' -r
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from add" -l json -d 'Print JSON'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from delete" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from delete" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from note" -s c -l config -d 'The configuration, for commands that read one' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from note" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from standing" -s c -l config -d 'The configuration, for commands that read one' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from standing" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from forgive" -s c -l config -d 'The configuration, for commands that read one' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from forgive" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from forget" -s c -l config -d 'The configuration, for commands that read one' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password; and __fish_seen_subcommand_from add" -l protocol -d 'A protocol that it is for, repeatable: imap, pop3, submission, managesieve, jmap. [default: all]' -r -f -a 'imap pop3 submission managesieve jmap'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password; and __fish_seen_subcommand_from add" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password; and __fish_seen_subcommand_from list" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password; and __fish_seen_subcommand_from delete" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from create" -l name -d 'The name of the authority, shown in the details of certificates' -r
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from create" -l days -d 'Validity in days' -r
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from create" -s c -l config -d 'The configuration, for commands that read one' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from export" -l der -d 'Print DER in place of PEM'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from export" -s c -l config -d 'The configuration, for commands that read one' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from add" -l role -d 'Rights of the person' -r -f -a 'administrator helpdesk reader'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from add" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from passwd" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from passwd" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from reset" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from reset" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from remove" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from list" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token; and __fish_seen_subcommand_from add" -l role -d 'Rights of a program that uses the token' -r -f -a 'administrator helpdesk reader'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token; and __fish_seen_subcommand_from add" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token; and __fish_seen_subcommand_from remove" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token; and __fish_seen_subcommand_from list" -s c -l config -d 'The configuration of the gateway' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'

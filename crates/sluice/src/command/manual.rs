@@ -46,10 +46,62 @@ fn print(text: &[u8]) -> io::Result<()> {
 
 /// Prints the completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "sluice", &mut script);
+    let (mut script, mut command) = (Vec::new(), Cli::command());
+    clap_complete::generate(shell, &mut command, "sluice", &mut script);
+    if shell == clap_complete::Shell::Fish {
+        script.extend(third_level(&command).into_bytes());
+    }
     print(&script)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The options of commands of the third level for fish: the script of clap_complete has two levels.
+fn third_level(command: &clap::Command) -> String {
+    let mut script = String::new();
+    for first in command.get_subcommands().filter(|first| first.get_name() != "help") {
+        for second in first.get_subcommands() {
+            for third in second.get_subcommands() {
+                let seen =
+                    |command: &clap::Command| format!("; and __fish_seen_subcommand_from {}", command.get_name());
+                let place = [first.get_name().to_owned(), seen(second), seen(third)].concat();
+                let options = third.get_arguments().filter(|option| !option.is_positional() && !option.is_hide_set());
+                for option in options {
+                    script.push_str("complete -c sluice -n \"__fish_sluice_using_subcommand ");
+                    script.push_str(&place);
+                    script.push('"');
+                    script.push_str(&fish_option(option));
+                    script.push('\n');
+                }
+            }
+        }
+    }
+    script
+}
+
+/// An option as fish completes it: its names, its description, and its values.
+fn fish_option(option: &clap::Arg) -> String {
+    let mut words = String::new();
+    let shorts = option.get_short_and_visible_aliases().unwrap_or_default();
+    shorts.into_iter().for_each(|short| words += &format!(" -s {short}"));
+    let longs = option.get_long_and_visible_aliases().unwrap_or_default();
+    longs.into_iter().for_each(|long| words += &format!(" -l {long}"));
+    if let Some(help) = option.get_help() {
+        let help = help.to_string().replace('\\', "\\\\").replace('\'', "\\'").replace('\n', " ");
+        words += &format!(" -d '{help}'");
+    }
+    if !option.get_action().takes_values() {
+        return words;
+    }
+    let values: Vec<String> = option.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    words += " -r";
+    match option.get_value_hint() {
+        _ if !values.is_empty() => words += &format!(" -f -a '{}'", values.join(" ")),
+        clap::ValueHint::Unknown => {}
+        clap::ValueHint::AnyPath | clap::ValueHint::FilePath => words += " -F",
+        clap::ValueHint::DirPath => words += " -f -a '(__fish_complete_directories)'",
+        _ => words += " -f",
+    }
+    words
 }
 
 #[cfg(test)]
@@ -61,6 +113,20 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn fish_completes_options_of_the_third_level() {
+        let mut command = Cli::command();
+        command.build();
+        let script = third_level(&command);
+        for (place, option) in
+            [("web; and __fish_seen_subcommand_from ca; and __fish_seen_subcommand_from create", "days")]
+        {
+            let begin = format!("complete -c sluice -n \"__fish_sluice_using_subcommand {place}\"");
+            let found = script.lines().any(|line| line.starts_with(&begin) && line.contains(&format!(" -l {option} ")));
+            assert!(found, "{place} {option}: {script}");
+        }
     }
 
     fn walk(command: &clap::Command, path: &str, without: &mut Vec<String>) {
