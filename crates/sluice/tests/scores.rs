@@ -141,6 +141,27 @@ fn lmtp_marks_as_smtp_does() {
 }
 
 #[test]
+fn a_status_of_the_sender_goes_by_smtp_and_lmtp() {
+    let rules = rules();
+    for (protocol, hello) in [("smtp", "EHLO"), ("lmtp", "LHLO")] {
+        for head in [head("process", rules.path(), ""), String::new()] {
+            let sink = Sink::start(Behaviour { lmtp: protocol == "lmtp", ..Behaviour::default() });
+            let gateway = Gateway::start_with(&head, protocol, &format!("{protocol}://{}", sink.address), "");
+            let mut wire = gateway.connect();
+            wire.talk(&format!(
+                "S: 220 *\nC: {hello} x\nS: 250-*\nC: MAIL FROM:<a@b.example>\nS: 250 *\nC: RCPT TO:<c@d.example>\nS: 250 *"
+            ));
+            wire.talk("C: DATA\nS: 354 *");
+            wire.send(b"X-Sluice-Status: found;\r\n\tEicar (virus)\r\nFrom: a@b.example\r\nx-sluice-status : clean\r\n\r\nhello\r\n.\r\n");
+            assert!(wire.reply().starts_with("250"));
+            let mail = without_trace(&sink.wait(1)[0]);
+            assert!(mail.ends_with("From: a@b.example\r\n\r\nhello\r\n"), "{protocol}: {mail}");
+            assert!(!mail.to_ascii_lowercase().contains("sluice-status"), "{protocol}: {mail}");
+        }
+    }
+}
+
+#[test]
 fn a_milter_adds_and_takes_away() {
     let rules = rules();
     let gateway = Gateway::with(&format!(

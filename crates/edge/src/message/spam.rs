@@ -2,6 +2,8 @@
 //!
 //! An inspection says what the fields are; what is no field of ours, or would end the header, is not written.
 
+use std::borrow::Cow;
+
 use flow::{Mark, Score, Verdict};
 
 use super::trace;
@@ -10,7 +12,15 @@ use crate::settings::Spam;
 /// Prefix of our fields. Such fields in incoming mail are forged, and they are left out.
 pub const PREFIX: &str = "X-Spam-";
 /// The same as an inspection takes it.
-pub const FORGED: &[std::borrow::Cow<'static, str>] = &[std::borrow::Cow::Borrowed("x-spam-")];
+pub const FORGED: &[Cow<'static, str>] = &[Cow::Borrowed("x-spam-")];
+/// Fields that no mail brings along by SMTP or LMTP: of findings alone, and of scores, too.
+const FORGED_STATUS: &[Cow<'static, str>] = &[Cow::Borrowed("x-sluice-status")];
+const FORGED_BOTH: &[Cow<'static, str>] = &[Cow::Borrowed("x-sluice-status"), Cow::Borrowed("x-spam-")];
+
+/// Fields that no mail brings along by SMTP or LMTP, whether mails are marked by their score or not.
+pub const fn forged(marks: bool) -> Cow<'static, [Cow<'static, str>]> {
+    Cow::Borrowed(if marks { FORGED_BOTH } else { FORGED_STATUS })
+}
 
 /// The longest field, in bytes.
 const FIELD_BYTES_MAX: usize = 32 << 10;
