@@ -3,6 +3,8 @@
 //! Room is reserved before a change is made, so that a full disk stops changes and not their record. A log is never shortened by this
 //! program; readers look at its last [`TAIL_BYTES_MAX`] bytes.
 
+pub mod trail;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

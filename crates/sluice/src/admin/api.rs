@@ -10,7 +10,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use webmail::{Call, Form, Reply};
 
-use super::door::FORM_BYTES_MAX;
 use super::fault::{Fault, Outcome};
 use super::page::kept::{self, Act};
 use super::page::settings;
@@ -24,6 +23,9 @@ pub const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// The same, read.
 static DESCRIBED: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(DESCRIPTION).unwrap_or_default());
+
+/// Bytes of a body, and of a form of a page: ids, and what is done with them.
+pub const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// Messages of one answer.
 const MESSAGES_MAX: usize = 1_000;

@@ -7,8 +7,7 @@ use std::process::ExitCode;
 use mailbox::accounts::random_password;
 
 use super::people::{People, file};
-use super::site::{folder, make};
-use super::trail::Trail;
+use crate::audit::trail::{Trail, folder, make};
 use crate::cli::{AdminPerson, AdminToken, PersonCommand, TokenCommand};
 use crate::config::Config;
 use crate::output::Failure;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use webmail::{Body, Call, Form, LIMITS, Reply, cookie};
 
 use super::answer::{self, COOKIE, PASSKEY_COOKIE};
-use super::api::{self, Ask};
+use super::api::{self, Ask, FORM_BYTES_MAX};
 use super::page::frame;
 use super::places::Place;
 use super::site::Site;
@@ -22,9 +22,6 @@ const WAIT: Duration = Duration::from_secs(30);
 
 /// The time from one request to the end of the next.
 const WHOLE: Duration = Duration::from_secs(120);
-
-/// Bytes of a form: ids, and what is done with them.
-pub const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes of a client that are read and dropped behind the last reply, and for how long.
 const DRAINED_BYTES_MAX: usize = 16 << 20;

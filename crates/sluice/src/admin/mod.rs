@@ -9,7 +9,6 @@
 //!  api       the same for programs, JSON; described by openapi.json
 //!  work      answers and changes, as values
 //!  site      the gateway, and the one way to a change: right, change, audit log
-//!  trail     the audit log for commands
 //!  access    links, sessions, logins, tokens; people and tokens are in `people`, their rights in `role`
 //! ```
 //!
@@ -27,7 +26,6 @@ mod people;
 mod places;
 pub mod role;
 mod site;
-pub mod trail;
 mod update;
 mod work;
 
@@ -43,6 +41,7 @@ use rustix::thread::CapabilitySet;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::audit::trail::folder;
 use crate::cli::{Admin, AdminCommand, AdminServe};
 use crate::config::Config;
 use crate::output::Failure;
@@ -84,7 +83,7 @@ fn serve(args: &AdminServe) -> Result<ExitCode, Failure> {
         false => Config::read(&args.config)?,
     };
     let path = if args.built_in { Path::new(BUILT_IN) } else { &args.config };
-    let (folder, listen) = (site::folder(&config), args.listen.unwrap_or(config.admin.address));
+    let (folder, listen) = (folder(&config), args.listen.unwrap_or(config.admin.address));
     let (access, token) = Access::new(args.token_file.as_deref(), folder.as_deref(), args.read_only)?;
     let site = Arc::new(Site::new(access, Place::of(config)?, path, args.metrics, folder));
     store::reach::offer(&site.place.config);

@@ -1,9 +1,7 @@
 //! The gateway as the pages and the HTTP interface reach it, and the one way to a change: the right, the change, the audit log.
 
-use std::fs::DirBuilder;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -17,6 +15,7 @@ use super::fault::{Fault, Outcome};
 use super::history::{EVERY, History};
 use super::role::{Right, Role, Who};
 use super::update::Updates;
+use crate::audit::trail::make;
 use crate::audit::{self, Log};
 use crate::config::StoreSettings;
 use crate::numbers::ask;
@@ -213,23 +212,6 @@ impl Site {
             "is_program": line.is_program, "what": what, "on": on, "failed": failed,
         }))
     }
-}
-
-/// Makes the folder of people, tokens and the audit log, but none above it.
-///
-/// # Errors
-/// When that cannot be.
-pub fn make(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// The folder of a configuration.
-pub fn folder(config: &crate::config::Config) -> Option<PathBuf> {
-    let beside = config.store.as_ref().map(|store| store.folder.join("admin"));
-    config.admin.folder.clone().or(beside)
 }
 
 /// Somebody, as a line of the log has it.

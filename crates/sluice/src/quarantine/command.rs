@@ -14,7 +14,7 @@ use edge::settings::Forward;
 use super::place::{Place, header, object};
 use super::release::{DELETED, RELEASED, release};
 use super::train;
-use crate::admin::trail::Trail;
+use crate::audit::trail::Trail;
 use crate::cli::values::Kind;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
 use crate::config::Config;

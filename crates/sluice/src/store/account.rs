@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::control;
 use super::second::NO_SECOND;
-use crate::admin::trail::Trail;
+use crate::audit::trail::Trail;
 use crate::cli::{self, AccountCommand, AppPasswordCommand, values};
 use crate::config::StoreSettings;
 use crate::output::Failure;

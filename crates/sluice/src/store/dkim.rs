@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 
 use self::keys::{Key, Keys, Kind};
-use crate::admin::trail::Trail;
+use crate::audit::trail::Trail;
 use crate::cli::{self, DkimCommand};
 use crate::config::StoreSettings;
 use crate::output::Failure;

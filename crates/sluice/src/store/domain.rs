@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::discovery;
 use super::dkim::{self, keys::Keys};
-use crate::admin::trail::Trail;
+use crate::audit::trail::Trail;
 use crate::cli::{self, DomainCommand};
 use crate::config::{Config, StoreSettings};
 use crate::output::Failure;

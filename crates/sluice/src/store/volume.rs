@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mailbox::File;
 use store::{Error, Options, Volume};
 
-use crate::admin::trail::Trail;
+use crate::audit::trail::Trail;
 use crate::cli::StorePlace;
 use crate::config::StoreSettings;
 use crate::output::Failure;

@@ -4,8 +4,8 @@ use webmail::Reply;
 use webmail::html::put;
 
 use super::frame::{View, all, cell, end, table, text};
-use crate::admin::trail::FROM;
 use crate::admin::work::record;
+use crate::audit::trail::FROM;
 
 /// The page.
 pub fn show(view: &View) -> Reply {

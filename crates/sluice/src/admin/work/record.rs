@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::admin::fault::{Fault, Outcome};
 use crate::admin::role::{Right, Who};
 use crate::admin::site::Site;
-use crate::admin::trail::FROM;
+use crate::audit::trail::FROM;
 
 /// Lines of one answer.
 const LINES_MAX: usize = 1_000;

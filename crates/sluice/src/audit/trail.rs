@@ -3,7 +3,9 @@
 //! The log is that of the page, by the configuration. A command that names a file or a folder in place of the configuration has none.
 //! Without room for the line nothing is changed.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -11,8 +13,7 @@ use nix::unistd::{Uid, User, geteuid, getuid};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde_json::json;
 
-use super::site::{folder, make};
-use crate::audit::{self, Log};
+use super::{Log, now};
 use crate::config::Config;
 use crate::output::Failure;
 use crate::process::privileges::{Place, is_root};
@@ -40,7 +41,7 @@ impl Trail {
     /// # Errors
     /// When the configuration cannot be read, or the log is not its folder's owner's.
     pub fn find(config: &Path) -> Result<Trail, Failure> {
-        match config.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        match config.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             true => Ok(Trail::none()),
             false => Trail::of(&Config::read(config)?),
         }
@@ -103,14 +104,14 @@ impl Trail {
         let Some(log) = self.log().map_err(unnoted)? else { return Ok(()) };
         let on: String = on.chars().take(ON_CHARS_MAX).collect();
         let line = json!({
-            "time": audit::now(), "who": self.who, "role": null, "from": FROM, "is_program": true, "what": what, "on": on,
+            "time": now(), "who": self.who, "role": null, "from": FROM, "is_program": true, "what": what, "on": on,
             "failed": failed,
         });
         log.note(&line).map_err(unnoted)
     }
 
     /// The log; one that is not there yet is made by its owner alone.
-    fn log(&self) -> std::io::Result<Option<&Log>> {
+    fn log(&self) -> io::Result<Option<&Log>> {
         let Some((above, folder)) = &self.folder else { return Ok(None) };
         if let Some(log) = self.log.get() {
             return Ok(Some(log));
@@ -125,7 +126,24 @@ impl Trail {
     }
 }
 
-fn unnoted(error: std::io::Error) -> String {
+/// Makes the folder of people, tokens and the audit log, but none above it.
+///
+/// # Errors
+/// When that cannot be.
+pub fn make(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The folder of a configuration.
+pub fn folder(config: &Config) -> Option<PathBuf> {
+    let beside = config.store.as_ref().map(|store| store.folder.join("admin"));
+    config.admin.folder.clone().or(beside)
+}
+
+fn unnoted(error: io::Error) -> String {
     format!("the audit log cannot be written: {error}")
 }
 
