@@ -38,6 +38,13 @@ const SENT: &[u8] = b"webmail/sent";
 /// Bytes of them: of 32.
 const SENT_BYTES_MAX: usize = 32 * 16;
 
+/// The annotation that has the drafts which were kept last: folder, random bytes of the form, UID.
+const DRAFTS: &[u8] = b"webmail/drafts";
+
+/// Bytes of one of them, and how many are known beside the last.
+const DRAFT_BYTES: usize = 24;
+const DRAFTS_MAX: usize = 31;
+
 /// The annotations that have the contacts of a user, one behind the other.
 const CONTACTS: [&[u8]; 3] = [b"webmail/contacts", b"webmail/contacts/2", b"webmail/contacts/3"];
 
@@ -52,6 +59,9 @@ const CHUNK_BYTES: usize = 32 << 10;
 
 /// Bytes of a message without a digest that a list looks at.
 const GLANCE_BYTES: u64 = 128 << 10;
+
+/// Bytes that the lists of one page read of such messages: those of 256. A message beyond has neither sender nor subject there.
+const GLANCES_BYTES_MAX: u64 = 256 * GLANCE_BYTES;
 
 /// Attributes of mailboxes, as bits of [`SpecialUse`], and purposes.
 const PURPOSES: [(u16, Purpose); 5] = [
@@ -70,13 +80,15 @@ pub struct Mail<'a, H> {
     /// Messages that were told, which may be read.
     told: Vec<u64>,
     is_broken: bool,
+    /// Bytes of messages without a digest that lists may still read.
+    glances: u64,
 }
 
 impl<'a, H: Host> Mail<'a, H> {
     /// The mailbox of an account, as it is now.
     pub fn new(host: &'a mut H, user: User) -> Mail<'a, H> {
         let state = host.state();
-        Mail { host, user, state, told: Vec::new(), is_broken: false }
+        Mail { host, user, state, told: Vec::new(), is_broken: false, glances: GLANCES_BYTES_MAX }
     }
 
     /// Continues a reply that was begun: with the messages that were [told](Mail::told) then.
@@ -138,7 +150,9 @@ impl<'a, H: Host> Mail<'a, H> {
         if let Some(envelope) = Text::Envelope.of(&stored) {
             return (envelope.to_vec(), has_attachment(Text::BodyStructure.of(&stored).unwrap_or_default()));
         }
-        let known = made_anew(self.host, number, GLANCE_BYTES).unwrap_or_default();
+        let most = GLANCE_BYTES.min(self.glances);
+        let (known, read) = made_anew(self.host, number, most).unwrap_or_default();
+        self.glances = self.glances.saturating_sub(read);
         (known.envelope, has_attachment(&known.body_structure))
     }
 
@@ -281,17 +295,27 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
         self.change(move |transaction| transaction.expunge(folder, &uids).map(drop))
     }
 
-    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure> {
+    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>, id: [u8; 16]) -> Result<u32, Failure> {
         self.own(folder)?;
         let mut digest = Digest::default();
         digest.read(&content);
         let now = self.host.now();
         let arrival = Arrival { flags: Flags::DRAFT | Flags::SEEN, date: now, now, ..Arrival::default() };
+        let account = self.user.number;
         let outcome = self.host.deliver(content, digest.finish(), move |transaction, sealed| {
-            if let Some(uid) = replaces {
+            let known = transaction.state().account(account).and_then(|account| account.annotations.get(DRAFTS));
+            let known = known.map(|known| known.to_vec()).unwrap_or_default();
+            let form = [&folder.to_be_bytes()[..], &id].concat();
+            let same = known.chunks_exact(DRAFT_BYTES).find_map(|entry| entry.strip_prefix(&form[..]));
+            let same = same.and_then(|uid| uid.try_into().ok()).map(u32::from_be_bytes);
+            for uid in replaces.into_iter().chain(same) {
                 transaction.expunge(folder, &set(&[uid]))?;
             }
-            transaction.deliver(sealed, folder, &arrival)
+            let uid = transaction.deliver(sealed, folder, &arrival)?;
+            let others = known.chunks_exact(DRAFT_BYTES).filter(|entry| !entry.starts_with(&form)).take(DRAFTS_MAX);
+            let noted = [&form[..], &uid.to_be_bytes(), &others.collect::<Vec<_>>().concat()].concat();
+            transaction.annotate(account, None, DRAFTS, Some(&noted))?;
+            Ok(uid)
         });
         self.changed(outcome)
     }
@@ -533,14 +557,15 @@ pub fn note_sent<D: Device>(transaction: &mut Transaction<'_, D>, account: u32, 
 /// Facts of a message; it is read anew where nothing was stored of it.
 pub fn known(keep: &mut impl Keep, number: u64) -> Option<Known> {
     let stored = keep.digest(number).ok()?;
-    Known::decode(&stored).or_else(|| made_anew(keep, number, u64::MAX))
+    Known::decode(&stored).or_else(|| made_anew(keep, number, u64::MAX).map(|(known, _)| known))
 }
 
-/// Facts of a message, of as many of its bytes.
-fn made_anew(keep: &mut impl Keep, number: u64, bytes: u64) -> Option<Known> {
+/// Facts of a message, of as many of its bytes, and how many were read.
+fn made_anew(keep: &mut impl Keep, number: u64, bytes: u64) -> Option<(Known, u64)> {
     let (mut digest, mut offset, mut chunk) = (Digest::default(), 0, vec![0; CHUNK_BYTES]);
     while offset < bytes {
-        match keep.read(number, offset, &mut chunk).ok()? {
+        let left = usize::try_from(bytes.saturating_sub(offset)).unwrap_or(usize::MAX).min(CHUNK_BYTES);
+        match keep.read(number, offset, chunk.get_mut(..left)?).ok()? {
             0 => break,
             length => {
                 digest.read(chunk.get(..length)?);
@@ -548,7 +573,7 @@ fn made_anew(keep: &mut impl Keep, number: u64, bytes: u64) -> Option<Known> {
             }
         }
     }
-    Some(digest.known())
+    Some((digest.known(), offset))
 }
 
 /// Whether a BODYSTRUCTURE has a part that is to be saved.

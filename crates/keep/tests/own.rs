@@ -190,8 +190,8 @@ fn what_is_written_is_kept_as_a_draft_and_sent_without_what_only_the_sender_sees
     let mut server = server();
     let mut mail = mail(&mut server, "ann");
     let drafts = folder(&mut mail, Purpose::Drafts);
-    let draft = mail.save(drafts, b"Subject: a\r\n\r\n1\r\n".to_vec(), None).unwrap();
-    let draft = mail.save(drafts, b"Subject: a\r\n\r\n2\r\n".to_vec(), Some(draft)).unwrap();
+    let draft = mail.save(drafts, b"Subject: a\r\n\r\n1\r\n".to_vec(), None, [1; 16]).unwrap();
+    let draft = mail.save(drafts, b"Subject: a\r\n\r\n2\r\n".to_vec(), Some(draft), [2; 16]).unwrap();
     assert_eq!(mail.rows(drafts, u32::MAX, 9).len(), 1);
     let hidden = b"Bcc: bob@example.org\r\n";
     let sending = |to: &str| Sending {
@@ -263,6 +263,38 @@ fn a_message_without_a_stored_digest_is_listed_by_what_it_says() {
     let inbox = folder(&mut mail, Purpose::Inbox);
     let row = mail.rows(inbox, u32::MAX, 1).remove(0);
     assert!(String::from_utf8(row.envelope).unwrap().contains("=?utf-8?q?Gr=C3=BC=C3=9Fe?="));
+}
+
+#[test]
+fn two_clicks_make_one_draft_and_two_forms_make_two() {
+    let mut server = server();
+    let mut mail = mail(&mut server, "ann");
+    let drafts = folder(&mut mail, Purpose::Drafts);
+    let mut save = |form: u8| mail.save(drafts, b"Subject: a\r\n\r\n1\r\n".to_vec(), None, [form; 16]).unwrap();
+    let saved = [1, 1, 2, 1].map(&mut save);
+    let uids: Vec<u32> = mail.rows(drafts, u32::MAX, 9).iter().map(|row| row.uid).collect();
+    assert_eq!(uids, [saved[3], saved[2]]);
+    for form in 3..60 {
+        mail.save(drafts, b"Subject: b\r\n\r\n".to_vec(), None, [form; 16]).unwrap();
+    }
+    assert_eq!(mail.rows(drafts, u32::MAX, 99).len(), 59);
+}
+
+#[test]
+fn lists_of_one_page_read_so_many_bytes_of_messages_without_a_digest() {
+    let mut server = server();
+    let mut append = server.begin().unwrap();
+    let large = [MAIL, &vec![b'x'; 200 << 10]].concat();
+    server.write(&mut append, &large).unwrap();
+    server.arrive(append, &[], &accounts(&["ann"])).unwrap();
+    let is_told = |mail: &mut Mail<'_, Server>| {
+        let inbox = folder(mail, Purpose::Inbox);
+        let row = mail.rows(inbox, u32::MAX, 1).remove(0);
+        String::from_utf8(row.envelope).unwrap().contains("=?utf-8?q?Gr=C3=BC=C3=9Fe?=")
+    };
+    let mut page = mail(&mut server, "ann");
+    assert_eq!((0..300).filter(|_| is_told(&mut page)).count(), 256);
+    assert!(is_told(&mut mail(&mut server, "ann")), "the next page");
 }
 
 #[test]

@@ -16,8 +16,7 @@ use alloc::vec::Vec;
 
 use crate::fault::Fault;
 use crate::recipients::typed;
-pub(crate) use card::Version;
-pub(crate) use detail::Detail;
+pub(crate) use detail::{Detail, Version};
 
 /// Contacts of a user.
 const CONTACTS_MAX: usize = 2_000;

@@ -49,8 +49,8 @@ pub trait Mail {
             self.expunge(folder, &uids)?;
         }
     }
-    /// Keeps a draft in place of another; returns its UID.
-    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure>;
+    /// Keeps a draft in place of another, and of the one that was kept of the same form; returns its UID. `id`: random bytes of the form.
+    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>, id: [u8; 16]) -> Result<u32, Failure>;
     /// Sends a mail.
     fn send(&mut self, sending: Sending) -> Result<(), Failure>;
     /// The folder for a purpose, which is made if there is none.

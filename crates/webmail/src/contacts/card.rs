@@ -8,15 +8,12 @@ use alloc::vec::Vec;
 use text::encoding::Encoding;
 use text::hazard::is_hazard;
 
-use super::detail::Detail;
+use super::detail::{Detail, Version, fold, name_of, quoted_split, unescaped};
 use super::{ADDRESSES_MAX, CONTACTS_MAX, Contact, NOTE_MAX, cut, line};
 use crate::recipients::typed;
 
 /// Bytes of a property of a vCard that are read: more than all values that are kept need.
 pub(super) const PROPERTY_BYTES_MAX: usize = 8 << 10;
-
-/// Bytes of a line of a vCard, before it is folded.
-const FOLD_BYTES: usize = 75;
 
 /// Details of a contact; members of a group are details.
 const DETAILS_MAX: usize = 500;
@@ -26,13 +23,6 @@ const DETAIL_BYTES_MAX: usize = 1_000;
 
 /// The identifier of another program in a book as it is kept.
 const OWN_UID: &str = "X-SLUICE-UID";
-
-/// Versions of vCard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version {
-    Three,
-    Four,
-}
 
 impl Contact {
     /// Keeps a property as a detail, if there is room.
@@ -243,25 +233,6 @@ fn property(line: &[u8]) -> Option<(String, String)> {
     Some((head, encoding.decode(&value).0.trim().to_owned()))
 }
 
-/// The parts of a text between marks that stand outside quotation marks.
-pub(super) fn quoted_split(text: &str, mark: char) -> impl Iterator<Item = &str> {
-    let mut is_quoted = false;
-    text.split(move |character| {
-        is_quoted ^= character == '"';
-        character == mark && !is_quoted
-    })
-}
-
-/// The name in a head, without group and parameters.
-pub(super) fn name_of(head: &str) -> &str {
-    let name = head.split(';').next().unwrap_or_default();
-    match name.rsplit('.').next().unwrap_or_default() {
-        "X-ADDRESSBOOKSERVER-KIND" => "KIND",
-        "X-ADDRESSBOOKSERVER-MEMBER" => "MEMBER",
-        name => name,
-    }
-}
-
 fn has_parameters(head: &str) -> bool {
     head.contains([';', '.'])
 }
@@ -290,32 +261,6 @@ fn unquoted(value: &[u8]) -> Vec<u8> {
 
 pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace(',', "\\,").replace(';', "\\;").replace('\n', "\\n")
-}
-
-pub(super) fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => out.extend(characters.next().map(|next| if matches!(next, 'n' | 'N') { '\n' } else { next })),
-            character => out.push(character),
-        }
-    }
-    out
-}
-
-/// Appends a line in pieces of at most [`FOLD_BYTES`].
-pub(super) fn fold(line: &str, out: &mut String) {
-    let mut bytes = 0usize;
-    for character in line.chars() {
-        bytes = bytes.saturating_add(character.len_utf8());
-        if bytes > FOLD_BYTES {
-            out.push_str("\r\n ");
-            bytes = character.len_utf8().saturating_add(1);
-        }
-        out.push(character);
-    }
-    out.push_str("\r\n");
 }
 
 #[cfg(test)]

@@ -5,8 +5,17 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::card::{Version, fold, name_of, quoted_split, unescaped};
 use super::line;
+
+/// Bytes of a line of a vCard, before it is folded.
+const FOLD_BYTES: usize = 75;
+
+/// Versions of vCard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Three,
+    Four,
+}
 
 /// A property of a vCard that has no field of a contact, or more than fits there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,4 +87,49 @@ fn components(value: &str) -> impl Iterator<Item = &str> {
         is_escaped = character == '\\' && !was_escaped;
         character == ';' && !was_escaped
     })
+}
+
+/// The parts of a text between marks that stand outside quotation marks.
+pub(super) fn quoted_split(text: &str, mark: char) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    text.split(move |character| {
+        is_quoted ^= character == '"';
+        character == mark && !is_quoted
+    })
+}
+
+/// The name in a head, without group and parameters.
+pub(super) fn name_of(head: &str) -> &str {
+    let name = head.split(';').next().unwrap_or_default();
+    match name.rsplit('.').next().unwrap_or_default() {
+        "X-ADDRESSBOOKSERVER-KIND" => "KIND",
+        "X-ADDRESSBOOKSERVER-MEMBER" => "MEMBER",
+        name => name,
+    }
+}
+
+pub(super) fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => out.extend(characters.next().map(|next| if matches!(next, 'n' | 'N') { '\n' } else { next })),
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+/// Appends a line in pieces of at most [`FOLD_BYTES`].
+pub(super) fn fold(line: &str, out: &mut String) {
+    let mut bytes = 0usize;
+    for character in line.chars() {
+        bytes = bytes.saturating_add(character.len_utf8());
+        if bytes > FOLD_BYTES {
+            out.push_str("\r\n ");
+            bytes = character.len_utf8().saturating_add(1);
+        }
+        out.push(character);
+    }
+    out.push_str("\r\n");
 }

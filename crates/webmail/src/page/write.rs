@@ -432,7 +432,8 @@ impl Pages<'_> {
         content.extend(compose_draft(&form.letter, now, random, self.mail.hostname()));
         let folder = self.provided(Purpose::Drafts).map_err(|failure| failure.text(self.words))?;
         let replaces = form.draft.filter(|place| place.folder == folder).map(|place| place.uid);
-        let uid = self.mail.save(folder, content, replaces).map_err(|failure| failure.text(self.words))?;
+        let id = form.id.unwrap_or(random);
+        let uid = self.mail.save(folder, content, replaces, id).map_err(|failure| failure.text(self.words))?;
         Ok(Reply::see(&format!("/write?draft={folder}.{uid}&told=draft")))
     }
 }

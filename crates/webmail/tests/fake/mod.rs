@@ -173,7 +173,7 @@ impl Mail for Fake {
         self.note(format!("expunge {folder} {uids:?}"))
     }
 
-    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure> {
+    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>, _: [u8; 16]) -> Result<u32, Failure> {
         self.saved = content;
         self.note(format!("save {folder} {replaces:?}")).map(|()| 1)
     }
