@@ -37,6 +37,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How often it tries again.
 const LOCK_EVERY: Duration = Duration::from_millis(10);
 
+/// Domains whose postmaster is looked for.
+const POSTMASTERS_MAX: usize = 20;
+
 /// Names that one address from elsewhere leads to.
 const NAMES_MAX: usize = 1_000;
 
@@ -167,17 +170,27 @@ impl Accounts {
         }
     }
 
-    /// Recipients that an address stands for; `postmaster` without a domain too, which every server has (RFC 5321,
-    /// section 4.5.1).
+    /// Recipients that an address stands for; `postmaster` without a domain or at this host too, which every server has (RFC 5321,
+    /// section 4.5.1): where nobody is called so, it is the postmaster of a domain of accounts, the first by name that has one.
     ///
     /// # Errors
     /// As [`recipients`](Accounts::recipients).
     pub async fn at(&self, address: &str, hostname: &str) -> Result<Vec<Recipient>, Away> {
         let found = self.recipients(address).await?;
-        match found.is_empty() && address.eq_ignore_ascii_case("postmaster") {
-            true => self.recipients(&format!("postmaster@{hostname}")).await,
-            false => Ok(found),
+        let own = format!("postmaster@{hostname}");
+        if !found.is_empty() || !["postmaster", &own].iter().any(|known| address.eq_ignore_ascii_case(known)) {
+            return Ok(found);
         }
+        let directory = self.directory();
+        let mut domains: Vec<&str> = directory.domains().collect();
+        domains.sort_unstable();
+        for domain in [hostname].into_iter().chain(domains).take(POSTMASTERS_MAX) {
+            let found = self.recipients(&format!("postmaster@{domain}")).await?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// The accounts of an address that a mail goes out to: a name without a domain is one at this host, and at domains of other accounts.
@@ -540,6 +553,25 @@ mod tests {
         fn is_password<'a>(&'a self, _: &'a str, _: &'a str, _: &'a str) -> crate::elsewhere::Asking<'a, bool> {
             Box::pin(async { Ok(false) })
         }
+    }
+
+    #[tokio::test]
+    async fn the_postmaster_is_found_without_a_domain_and_at_the_host() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts");
+        let found = async |file: &str, address: &str| {
+            fs::write(&path, file).unwrap();
+            let accounts = Accounts::open(&path).unwrap();
+            let all = accounts.at(address, "mx.one.test").await.unwrap();
+            all.first().map(|recipient| recipient.account.name.clone()).unwrap_or_default()
+        };
+        let file = "ann@zero.test::\npostmaster@two.test::\nroot@one.test::aliases=postmaster@one.test\n";
+        for address in ["postmaster", "Postmaster", "postmaster@mx.one.test", "POSTMASTER@MX.one.test"] {
+            assert_eq!(found(file, address).await, "root@one.test", "{address}: the first domain that has one");
+        }
+        assert_eq!(found(file, "postmaster@two.test").await, "postmaster@two.test");
+        assert_eq!(found(file, "postmaster@zero.test").await, "");
+        assert_eq!(found("ann@one.test::\n", "postmaster").await, "");
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@
 use alloc::vec::Vec;
 
 /// Bytes of a control frame's content (section 5.5).
-const CONTROL_BYTES_MAX: usize = 125;
+pub const CONTROL_BYTES_MAX: usize = 125;
 
 /// Close codes that this side sends (section 7.4.1).
 pub const POLICY_VIOLATION: u16 = 1008;
@@ -147,6 +147,11 @@ impl Reader {
     /// The content of the last event, unmasked.
     pub fn content(&self) -> &[u8] {
         &self.content
+    }
+
+    /// Bytes of the frame of a message that are still to come, as its head says.
+    pub fn left(&self) -> u64 {
+        self.frame.map_or(0, |frame| frame.left)
     }
 
     /// Takes a prefix of the input, and emits one event.

@@ -460,4 +460,11 @@ fn requests_and_changes_go_over_websocket() {
     let (_, mut socket) = Socket::open(&bob, AGREED);
     socket.0.write_all(b"\x81\x00").unwrap();
     assert_eq!(socket.frame(), (0x88, 1002u16.to_be_bytes().to_vec()));
+    // A text is UTF-8, and a frame that is too large is refused at its head.
+    let (_, mut socket) = Socket::open(&bob, AGREED);
+    socket.send(0x81, b"\xff{}");
+    assert_eq!(socket.frame(), (0x88, 1007u16.to_be_bytes().to_vec()));
+    let (_, mut socket) = Socket::open(&bob, AGREED);
+    socket.0.write_all(b"\x81\xff\x40\0\0\0\0\0\0\0\0\0\0\0").unwrap();
+    assert_eq!(socket.frame(), (0x88, 1009u16.to_be_bytes().to_vec()));
 }

@@ -26,6 +26,7 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Body, Error};
 
 use super::agent;
+use super::reference::moved;
 use crate::settings::Network;
 
 /// Redirections of a GET that are followed; a POST is not sent on.
@@ -93,7 +94,8 @@ impl Guarded {
     ) -> Result<Guarded, String> {
         let config = Agent::config_builder()
             .proxy(None)
-            .max_redirects(REDIRECTIONS_MAX)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .max_idle_connections(0)
             .max_response_header_size(HEAD_BYTES_MAX)
             .http_status_as_error(false)
@@ -109,13 +111,22 @@ impl Guarded {
     /// # Errors
     /// Why there is none.
     pub fn get(&self, url: &str, accept: &str, bounds: Bounds) -> Result<Vec<u8>, Refused> {
-        let request = Request::get(url).header("Accept", accept).body(()).map_err(|_| Refused::Place)?;
-        let request = self.0.configure_request(request).timeout_global(Some(bounds.wait)).build();
-        let mut response = self.0.run(request).map_err(refused)?;
-        match response.status() {
-            StatusCode::OK => read(&mut response, bounds.body_bytes_max),
-            status => Err(Refused::Status(status.as_u16())),
+        let (mut url, until) = (url.to_owned(), Instant::now() + bounds.wait);
+        for _ in 0..=REDIRECTIONS_MAX {
+            let request = Request::get(&url).header("Accept", accept).body(()).map_err(|_| Refused::Place)?;
+            let left = until.saturating_duration_since(Instant::now());
+            let request = self.0.configure_request(request).timeout_global(Some(left)).build();
+            let mut response = self.0.run(request).map_err(refused)?;
+            match response.status() {
+                StatusCode::OK => return read(&mut response, bounds.body_bytes_max),
+                status if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) => {
+                    let place = response.headers().get("location").and_then(|place| place.to_str().ok());
+                    url = place.and_then(|place| moved(&url, place.trim())).ok_or(Refused::Place)?;
+                }
+                status => return Err(Refused::Status(status.as_u16())),
+            }
         }
+        Err(Refused::Failed("too many redirections".into()))
     }
 
     /// Sends a form. Its response counts by its status alone; a redirection is a refusal.
@@ -129,13 +140,7 @@ impl Guarded {
             .header("Content-Type", "application/x-www-form-urlencoded")
             .body(form)
             .map_err(|_| Refused::Place)?;
-        let request = self
-            .0
-            .configure_request(request)
-            .timeout_global(Some(bounds.wait))
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .build();
+        let request = self.0.configure_request(request).timeout_global(Some(bounds.wait)).build();
         let status = self.0.run(request).map_err(refused)?.status();
         if status.is_success() { Ok(()) } else { Err(Refused::Status(status.as_u16())) }
     }
@@ -455,6 +460,19 @@ mod tests {
             assert!(away.is_err(), "{place}");
             assert_eq!(requests.join().unwrap().len(), 1, "{place}");
         }
+    }
+
+    #[test]
+    fn redirections_of_other_schemes_and_too_many_end() {
+        let (port, requests) = server(vec![said("302 Found", "Location: file:///etc/passwd\r\n", "")]);
+        let guarded = client("127.0.0.1", &["127.0.0.1"]);
+        let url = format!("http://127.0.0.1:{port}/r/x");
+        assert_eq!(guarded.get(&url, "*/*", BOUNDS), Err(Refused::Place));
+        assert_eq!(requests.join().unwrap().len(), 1);
+        let away = |_| said("302 Found", "Location: /again\r\n", "");
+        let (port, requests) = server((0..=REDIRECTIONS_MAX).map(away).collect());
+        assert!(matches!(guarded.get(&format!("http://127.0.0.1:{port}/"), "*/*", BOUNDS), Err(Refused::Failed(_))));
+        assert_eq!(requests.join().unwrap().len(), 1 + REDIRECTIONS_MAX as usize);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod mirror;
 pub mod occupant;
 pub mod opener;
 pub mod pem;
+mod reference;
 pub mod relay;
 pub mod stream;
 pub mod tls;

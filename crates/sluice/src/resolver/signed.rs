@@ -15,8 +15,8 @@ use super::lookup::first;
 /// Aliases that are followed.
 const ALIASES_MAX: usize = 8;
 
-/// Records of one name that are looked at.
-const RECORDS_MAX: usize = 50;
+/// Records of one name that are looked at: as many as an answer of 64 KiB has, since one that is left out may be the one that counts.
+const RECORDS_MAX: usize = 2_000;
 
 /// Resolvers, and how long one question may take.
 #[derive(Debug, Clone)]
@@ -118,4 +118,22 @@ fn alias(message: &Message, name: &Name) -> Option<Option<String>> {
         labels.map(|labels| labels.join(".").to_ascii_lowercase())
     };
     Some(target.and_then(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_set_of_records_is_read_whole() {
+        let answer = |byte: u8| {
+            let owner: &[u8] = b"\x03_25\x04_tcp\x02mx\x04test\0";
+            [owner, &[0, 52, 0, 1, 0, 0, 0, 60, 0, 35, 3, 1, 1], &[byte; 32]].concat()
+        };
+        let answers: Vec<u8> = (0..61).flat_map(answer).collect();
+        let bytes = [&[0, 1, 0x81, 0xa0, 0, 0, 0, 61, 0, 0, 0, 0][..], &answers].concat();
+        let message = Message::parse(&bytes).unwrap();
+        let found = read(&message, &name("_25._tcp.mx.test").unwrap()).unwrap();
+        assert_eq!(found.len(), 61, "the last may be the one that counts");
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ::jmap::{Message, Problem, answer, limits, responded};
 use ::webmail::is_foreign;
 use proto::http::{Request, Response};
-use proto::websocket::{Event, Kind, POLICY_VIOLATION, Reader, Sender, frame};
+use proto::websocket::{CONTROL_BYTES_MAX, Event, Kind, POLICY_VIOLATION, Reader, Sender, frame};
 use sha1::{Digest as _, Sha1};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
@@ -27,6 +27,10 @@ const ASK_AFTER: Duration = Duration::from_secs(300);
 
 /// The time after which it is not.
 const SILENT_MAX: Duration = Duration::from_secs(600);
+
+/// The close codes of a text that is not UTF-8, and of a message that is too large (RFC 6455, sections 7.4.1 and 8.1).
+const NO_TEXT: u16 = 1007;
+const TOO_LARGE: u16 = 1009;
 
 /// The close code where there is no memory now (registered by IANA for RFC 6455).
 const TRY_AGAIN_LATER: u16 = 1013;
@@ -62,6 +66,13 @@ enum Course {
 impl Socket {
     fn say(&mut self, kind: Kind, content: &[u8]) {
         frame(kind, true, None, content, &mut self.out);
+    }
+
+    /// Whether a message of this beginning will be too large, as the head of its frame says.
+    fn is_beyond(&self, had: u64) -> bool {
+        let left = self.reader.left();
+        // Control frames may stand between the frames of a message.
+        left > CONTROL_BYTES_MAX as u64 && had.saturating_add(left) > limits::REQUEST_BYTES_MAX
     }
 
     fn end(&mut self, code: u16) -> Course {
@@ -130,6 +141,13 @@ impl<S: Stream> Connection<'_, S> {
         loop {
             let (taken, event) = socket.reader.step(self.wire.input());
             self.wire.take(taken);
+            let had = socket.text.as_ref().map_or(0, |text| text.len() as u64);
+            if matches!(event, Event::Begin(Kind::Text) | Event::Idle | Event::Content)
+                && taken > 0
+                && socket.is_beyond(had)
+            {
+                return Ok(socket.end(TOO_LARGE));
+            }
             let content = socket.reader.content();
             let course = match event {
                 Event::Idle if taken == 0 => return Ok(Course::On),
@@ -149,11 +167,14 @@ impl<S: Stream> Connection<'_, S> {
                             false => socket.end(TRY_AGAIN_LATER),
                         }
                     }
-                    _ => socket.end(1009),
+                    _ => socket.end(TOO_LARGE),
                 },
                 Event::End => {
                     let text = socket.text.take().unwrap_or_default();
-                    let course = self.message(socket, &text).await?;
+                    let course = match std::str::from_utf8(&text) {
+                        Ok(_) => self.message(socket, &text).await?,
+                        Err(_) => socket.end(NO_TEXT),
+                    };
                     self.wire.write(&std::mem::take(&mut socket.out)).await?;
                     socket.memory = self.memory(Some(&socket.account.name));
                     course
