@@ -209,6 +209,25 @@ fn a_directory_without_a_member_that_is_believed_is_reported() {
 }
 
 #[test]
+fn an_end_record_that_no_program_finds_is_no_ambiguity() {
+    // A page header in the middle of the member, as a database puts it there.
+    let mut archive = archive(CONTENT, b"");
+    archive.splice(40..40, *b"page");
+    for (behind, class) in [(70_000, stream::Class::Ambiguous), (140_000, stream::Class::TwoReadings)] {
+        let bytes = [b"SQLite format 3\0", &archive[..], &vec![0; behind]].concat();
+        let classes: Vec<_> = (told(FileType::Binary, &bytes).iter())
+            .filter_map(|told| match told {
+                law::Told::Note(stream::Note::Finding(finding)) if finding.name.starts_with("Heuristics.Ambiguous") => {
+                    Some(finding.class)
+                }
+                _ => None,
+            })
+            .collect();
+        assert!(!classes.is_empty() && classes.iter().all(|found| *found == class), "{behind} {classes:?}");
+    }
+}
+
+#[test]
 fn what_the_directory_says_of_a_member_is_read_too() {
     // Places in the local header: flags, method.
     let lies: [(&str, usize, &[u8]); 4] =

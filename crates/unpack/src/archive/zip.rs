@@ -97,6 +97,8 @@ pub(crate) struct Zip {
     at: u64,
     state: State,
     notes: VecDeque<Finding>,
+    /// Ambiguities that a search has found, each sort once, until the end of the file.
+    postponed: Vec<Finding>,
     held: Held,
     /// The beginning of a possible record.
     head: Collected<HEAD>,
@@ -152,6 +154,7 @@ impl Zip {
             at: 0,
             state: State::Between,
             notes: VecDeque::new(),
+            postponed: Vec::new(),
             held: Held::default(),
             head: Collected::new(),
             refused_at: NOWHERE,
@@ -199,6 +202,10 @@ impl Zip {
         fuel.burn(1);
         if !std::mem::replace(&mut self.stall_told, true) {
             return Turn::Step(Step::tell(0, STALL.event(self.at)));
+        }
+        self.note_postponed();
+        if let Some(finding) = self.notes.pop_front() {
+            return Turn::Step(Step::tell(0, Event::finding(finding)));
         }
         let is_open = std::mem::take(&mut self.gap) | matches!(&self.state, State::Member(member) if member.is_open());
         self.state = State::Between;
@@ -426,6 +433,10 @@ impl Zip {
         if self.listing.take().is_some() || !self.directory.is_empty() {
             self.directory = Directory::new(0);
             self.no_end_record();
+            return Turn::Again;
+        }
+        if !self.postponed.is_empty() {
+            self.note_postponed();
             return Turn::Again;
         }
         Turn::Step(Step::tell(0, Event::End))

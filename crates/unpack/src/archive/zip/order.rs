@@ -11,6 +11,10 @@ use super::watch::Watch;
 use super::{State, Zip};
 use crate::frame::codec::{Collected, le16, le32};
 
+/// Bytes at the end of a file in which programs look for an end record: 64 KiB of comment and the record for most, 66,560 for
+/// Go, and as much again.
+const END_REACH: u64 = 128 << 10;
+
 impl Zip {
     /// Whether a search for an archive has found no part of one yet.
     const fn is_stray(&self) -> bool {
@@ -131,11 +135,34 @@ impl Zip {
         let summary = directory.end(end);
         // What is missing lies in other volumes. Readers that know of none go by the directory all the same.
         for (class, name) in summary.remarks.into_iter().filter(|_| !is_split) {
-            self.note(class, name);
+            if self.searching && class == Class::Ambiguous {
+                self.postpone(name);
+            } else {
+                self.note(class, name);
+            }
         }
         let mut listed = summary.listed;
         listed.append(&mut self.elsewhere(summary.began, &summary.end));
         self.read_listed(listed);
+    }
+
+    /// Keeps an ambiguity until the end of the file shows whether programs find its end record. The last one of a name counts.
+    fn postpone(&mut self, name: &'static str) {
+        let at = self.start();
+        match self.postponed.iter_mut().find(|finding| finding.name == name) {
+            Some(earlier) => *earlier = Finding::new(Class::Ambiguous, name, at),
+            None => self.postponed.push(Finding::new(Class::Ambiguous, name, at)),
+        }
+    }
+
+    /// Moves the ambiguities to the findings. Where more data follow the end record than a program looks through for it, none
+    /// opens the file as this archive, and both readings have been inspected.
+    pub(super) fn note_postponed(&mut self) {
+        for finding in std::mem::take(&mut self.postponed) {
+            let is_in_reach = self.at.saturating_sub(finding.offset) <= END_REACH;
+            let class = if is_in_reach { Class::Ambiguous } else { Class::TwoReadings };
+            self.notes.push_back(Finding { class, ..finding });
+        }
     }
 
     /// The members of the directory that readers find by the end record, unless it is the one that was seen.
