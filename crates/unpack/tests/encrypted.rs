@@ -109,6 +109,28 @@ fn files_of_7z_that_stay_closed_have_their_names() {
     }
 }
 
+/// Made by iText 8, which encrypts nothing but the attachments: their crypt filter is one of its own, or they name it.
+#[test]
+fn a_document_of_which_only_the_attachments_are_encrypted_is_opened() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted/attachments-only.pdf");
+    let by_rule = std::fs::read(&file).expect("it is there");
+    let by_name: Vec<u8> = {
+        let text: String = by_rule.iter().map(|&byte| char::from(byte)).collect();
+        let crypt = "/Filter[/Crypt/FlateDecode]/DecodeParms[<</Name/StdCF>>null]/Length 2272";
+        let text = text.replace("/EFF/StdCF", "").replace("/Filter/FlateDecode/Length 2272", crypt);
+        text.chars().map(|character| character as u8).collect()
+    };
+    for (document, count) in [(&by_rule, 2), (&by_name, 1)] {
+        let root = Node::open_with(Default::default(), document.clone(), 1, &words(["nobody's", "infected"]));
+        let attached = |child: &&Node| child.content.len() == 36_160 || child.content.len() == 2_371;
+        assert_eq!(root.children.iter().filter(attached).count(), count, "{:?}", root.findings);
+        assert_eq!(encrypted(&root), 0);
+        let closed = Node::open_with(Default::default(), document.clone(), 1, &words(["none"]));
+        let names: Vec<_> = closed.findings.iter().map(|finding| &*finding.name).collect();
+        assert_eq!(names, ["Heuristics.Encrypted.Pdf"]);
+    }
+}
+
 fn words<const N: usize>(words: [&str; N]) -> Passwords {
     Passwords::new(words.map(|word| word.as_bytes().into()), &Limits::default())
 }

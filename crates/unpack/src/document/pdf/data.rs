@@ -126,14 +126,23 @@ impl Pdf {
 
     fn cipher(&self, object: &Object, filters: &[Filter], parameters: &[layer::Parameters]) -> Option<Cipher> {
         let key = self.key.as_ref()?;
+        let (number, _) = object.id?;
         let mut pairs = filters.iter().zip(parameters);
-        let is_identity = pairs.any(|(filter, parameters)| *filter == Filter::Crypt && parameters.is_identity);
-        let is_plain = match object.kind() {
-            Type::CrossReference => true,
-            Type::Metadata => key.metadata_is_plain,
-            _ => is_identity,
+        let crypt_filter = pairs.find(|(filter, _)| **filter == Filter::Crypt).map(|(_, parameters)| parameters);
+        let method = match (object.kind(), crypt_filter) {
+            (Type::CrossReference, _) => Method::Identity,
+            (Type::Metadata, _) if key.metadata_is_plain => Method::Identity,
+            (_, Some(parameters)) => {
+                if parameters.is_identity {
+                    Method::Identity
+                } else {
+                    key.named
+                }
+            }
+            (Type::EmbeddedFile, None) => key.embedded,
+            _ if self.known.is_file(number) => key.embedded,
+            _ => key.streams,
         };
-        let method = if is_plain { Method::Identity } else { key.streams };
         Cipher::new(key, method, object.id?)
     }
 

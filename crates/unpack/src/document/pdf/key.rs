@@ -40,6 +40,7 @@ pub(super) enum Key {
     Method,
     StreamFilter,
     StringFilter,
+    EmbeddedFilter,
     EncryptMetadata,
     Name,
 }
@@ -76,6 +77,7 @@ impl Key {
             b"CFM" => Key::Method,
             b"StmF" => Key::StreamFilter,
             b"StrF" => Key::StringFilter,
+            b"EFF" => Key::EmbeddedFilter,
             b"EncryptMetadata" => Key::EncryptMetadata,
             b"Name" => Key::Name,
             _ => Key::Other,

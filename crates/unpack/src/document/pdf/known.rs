@@ -94,6 +94,11 @@ impl Known {
         }
     }
 
+    /// Whether a file specification names the stream in this object.
+    pub fn is_file(&self, number: u64) -> bool {
+        self.names.contains_key(&number)
+    }
+
     /// The file name of the stream in this object, decrypted with the document's key.
     pub fn name_of(&self, number: u64, key: Option<&FileKey>) -> Box<str> {
         let Some(Name { bytes, id }) = self.names.get(&number) else { return format!("object {number}").into() };

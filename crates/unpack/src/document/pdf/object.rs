@@ -241,6 +241,7 @@ impl Object {
             Key::Method => self.security.method(word),
             Key::StreamFilter => self.security.streams = word.to_vec(),
             Key::StringFilter => self.security.strings = word.to_vec(),
+            Key::EmbeddedFilter => self.security.embedded = word.to_vec(),
             _ => {}
         }
     }

@@ -36,6 +36,8 @@ pub(super) struct Security {
     /// The crypt filters of streams and strings, by name.
     pub streams: Vec<u8>,
     pub strings: Vec<u8>,
+    /// The crypt filter of embedded files, or nothing: then it is that of streams.
+    pub embedded: Vec<u8>,
     standard: bool,
     crypt_filters: Vec<(Vec<u8>, Method)>,
 }
@@ -111,6 +113,10 @@ pub(super) struct FileKey {
     pub bytes: Vec<u8>,
     pub streams: Method,
     pub strings: Method,
+    /// The method of embedded files.
+    pub embedded: Method,
+    /// The method of streams that name a crypt filter.
+    pub named: Method,
     pub metadata_is_plain: bool,
 }
 
@@ -159,6 +165,8 @@ impl Security {
             bytes: bytes?,
             streams: self.method_of(&self.streams),
             strings: self.method_of(&self.strings),
+            embedded: self.method_of(if self.embedded.is_empty() { &self.streams } else { &self.embedded }),
+            named: self.method_of_names(),
             metadata_is_plain: self.metadata_is_plain && self.version >= 4,
         })
     }
@@ -171,6 +179,13 @@ impl Security {
                 found.map_or(Method::Identity, |(_, method)| *method)
             }
         }
+    }
+
+    /// The first method that encrypts: documents have one crypt filter besides `Identity`.
+    fn method_of_names(&self) -> Method {
+        let methods = [&self.streams, &self.embedded, &self.strings].map(|name| self.method_of(name));
+        let others = self.crypt_filters.iter().map(|(_, method)| *method);
+        methods.into_iter().chain(others).find(|method| *method != Method::Identity).unwrap_or(Method::Identity)
     }
 
     /// Algorithm 2, and the check of algorithms 6, 4 and 5.
