@@ -91,6 +91,23 @@ fn what_is_encrypted_is_said() {
     assert_eq!(open("openpgp/cut.pgp").finding_names(), ["Heuristics.Truncated.OpenPgp"]);
 }
 
+/// Made by hwplib: a document of Hangul with an embedded file.
+#[test]
+fn streams_of_hangul_are_inflated() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hangul/attached.hwp");
+    let bytes = std::fs::read(file).expect("it is there");
+    let root = Node::open(Object::default(), bytes.clone(), 1);
+    let attached = |node: &&Node| node.object.name.as_deref() == Some("BinData/BIN0001.OLE");
+    let lengths: Vec<_> = root.children.iter().filter(attached).map(|node| node.content.len()).collect();
+    assert_eq!(lengths, [2_247, 36_160]);
+    assert!(root.finding_names().is_empty(), "{:?}", root.finding_names());
+    // With a password.
+    let mut locked = bytes;
+    let header = memchr::memmem::find(&locked, b"HWP Document File").expect("it has a header");
+    locked[header + 36] |= 2;
+    assert!(Node::open(Object::default(), locked, 1).finding_names().contains(&"Heuristics.Encrypted.Office".into()));
+}
+
 /// The modules of a bundle are emitted, and of an executable that is none nothing.
 #[test]
 fn modules_stand_behind_each_other() {

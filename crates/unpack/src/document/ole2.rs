@@ -3,7 +3,7 @@
 //! Tables and directory can be anywhere, so the file is kept, and read at its end: every stream is a member with the
 //! names of its storages, in the order of the directory, including those outside of the tree; then the unused sectors,
 //! as one member. Content within streams follows them: the source of VBA modules ([`vba`]), embedded files
-//! ([`native`]), objects of PowerPoint, the attachments and the compressed body of Outlook.
+//! ([`native`]), objects of PowerPoint, streams of Hangul ([`hwp`]), the attachments and the compressed body of Outlook.
 //!
 //! Of encrypted documents (`crypt`) the package or the workbook follows in the clear, if a candidate password opens it.
 //! Other encrypted documents are recognised and emitted raw (`Heuristics.Encrypted.Office`).
@@ -18,6 +18,7 @@ mod container;
 mod crypt;
 mod decrypted;
 mod directory;
+mod hwp;
 mod installer;
 pub(crate) mod native;
 mod ovba;
@@ -47,7 +48,7 @@ use vba::{Module, Source};
 pub(crate) const FORMAT: Format = Format {
     name: "OLE2 (CFB)",
     methods: "versions 3 and 4, mini streams, orphaned entries and sectors; VBA source, Ole10Native, PowerPoint objects, \
-              Outlook attachments and bodies, Installer names; \
+              Outlook attachments and bodies, Installer names, compressed streams of Hangul (HWP 5); \
               agile and standard encryption, RC4 of workbooks, with the default password and candidates",
     not_read: "Office documents encrypted otherwise (RC4 of Word and PowerPoint, XOR obfuscation)",
     reads: Reads::Spool("kept, up to `spool_bytes_max`"),
@@ -82,6 +83,8 @@ pub(crate) struct Ole2 {
     key: Option<Key>,
     /// Bytes that may still be emitted.
     left: u64,
+    /// Whether it is a document of Hangul with compressed streams.
+    is_hangul: bool,
 }
 
 enum State {
@@ -132,6 +135,7 @@ impl Ole2 {
             keys: Keys::new(&passwords.behind(DEFAULT_PASSWORD)),
             key: None,
             left: 0,
+            is_hangul: false,
         }
     }
 
@@ -232,6 +236,14 @@ impl Ole2 {
                     Some(record) => Scheme::workbook(record),
                 },
                 "EncryptedPackage" | "EncryptedSummary" => None,
+                hwp::HEADER => {
+                    let head = hwp::Head::read(&self.beginning(index, hwp::HEADER_BYTES, kept));
+                    self.is_hangul = head.is_some_and(|head| head.is_compressed);
+                    if !head.is_some_and(|head| head.is_encrypted) {
+                        continue;
+                    }
+                    None
+                }
                 "WordDocument" if le16(&self.beginning(index, 12, kept), 10) & 0x100 != 0 => None,
                 "Current User" if le32(&self.beginning(index, 16, kept), 12) == 0xf3d1_c4df => None,
                 _ => continue,
@@ -330,6 +342,11 @@ impl Ole2 {
                 readings.push_back(Reading::By(Box::new(Source::new(&self.directory.path(index), 0))));
             }
             _ => {}
+        }
+        let path = if self.is_hangul { self.directory.path(index) } else { String::new() };
+        if hwp::is_packed(&path) {
+            let name = name::cut(&path, self.limits.name_bytes_max as usize);
+            readings.push_back(Reading::By(Box::new(hwp::Inflated::new(name))));
         }
         readings
     }
