@@ -5,7 +5,7 @@
 //! of calendars and address cards, LDIF: none of their syntax is parsed. A run begins with a line, or the rest of one,
 //! of [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them after a colon if the next line is folded;
 //! it continues over line ends, and is decoded when it has [`RUN_MIN`] characters that look neither like words nor like
-//! a digest, or that look like Base32. Numbers between commas and pairs of hexadecimal digits are
+//! a digest, or that look like Base32. In the alphabet for URLs a run begins with [`URL_MIN`] characters. Numbers between commas and pairs of hexadecimal digits are
 //! emitted as bytes ([`numbers`]), and so is a run of hexadecimal digits.
 //!
 //! Blocks after a line of dashes, of OpenPGP and PEM, have lines of any length (`armour`).
@@ -20,6 +20,7 @@ mod armour;
 mod base64;
 mod numbers;
 mod property;
+mod stretch;
 
 use stream::ReadAt;
 
@@ -28,6 +29,8 @@ use armour::Armour;
 use base64::{Base64, Decided};
 use numbers::Numbers;
 use property::{is_read_elsewhere, name_before};
+use stretch::{BASE64, CLASSES, NUMBER, stretch, stretch_for_urls};
+pub(super) use stretch::{is_base64, stretch_of_base64};
 
 /// Bytes that are looked at together, and held that long.
 const PIECE_BYTES: usize = 512;
@@ -35,6 +38,8 @@ const PIECE_BYTES: usize = 512;
 const LINE_MIN: usize = 40;
 /// Characters that a run needs to be emitted.
 const RUN_MIN: usize = 64;
+/// Characters of the alphabet for URLs that begin a run.
+const URL_MIN: usize = 64;
 /// Hexadecimal digits that are emitted if they make sense; more than a digest has.
 const HEX_MIN: usize = 132;
 /// Length from which on a run is emitted whatever it looks like.
@@ -62,51 +67,6 @@ enum State {
     Base64(Box<Base64>),
     Numbers(Numbers),
     Armour(Armour),
-}
-
-/// Runs that a byte may belong to.
-const BASE64: u8 = 1;
-const NUMBER: u8 = 2;
-
-/// Whether a character is of the usual alphabet: rules of dashes and of underlines are no Base64.
-pub(super) const fn is_base64(byte: u8) -> bool {
-    text::base64::value(byte).is_some()
-}
-
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let at = byte as u8;
-        if is_base64(at) {
-            classes[byte] |= BASE64;
-        }
-        if at.is_ascii_digit()
-            || matches!(at, b',' | b'-' | b'\\' | b' ' | b'\n' | b'\r' | b'\t' | b'x' | b'X' | b'a'..=b'f' | b'A'..=b'F')
-        {
-            classes[byte] |= NUMBER;
-        }
-        byte += 1;
-    }
-    classes
-};
-
-/// The first stretch of `count` bytes of a class, or where one may still begin.
-fn stretch(bytes: &[u8], from: usize, class: u8, count: usize) -> Result<usize, usize> {
-    let mut from = from;
-    while let Some(window) = bytes.get(from..from + count) {
-        match window.iter().rposition(|&byte| CLASSES[usize::from(byte)] & class == 0) {
-            Some(other) => from += other + 1,
-            None => return Ok(from),
-        }
-    }
-    let rest = bytes.get(from..).unwrap_or_default();
-    Err(from + rest.iter().rposition(|&byte| CLASSES[usize::from(byte)] & class == 0).map_or(0, |other| other + 1))
-}
-
-/// The first stretch of `count` characters of Base64.
-pub(super) fn stretch_of_base64(bytes: &[u8], count: usize) -> Option<usize> {
-    stretch(bytes, 0, BASE64, count).ok()
 }
 
 impl Runs {
@@ -143,6 +103,7 @@ impl Runs {
                     // A short line in front of anything else is a word, or a name.
                     let belongs = matches!(held[at], b'<' | b')' | b']' | b';' | b'"' | b'\'');
                     run.end(belongs, &mut self.runs, outbox);
+                    at -= run.unread();
                 }
                 State::Numbers(mut run) => {
                     let goes_on = loop {
@@ -190,11 +151,21 @@ fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), u
     let armour = look(known_armour, from, || armour::find(held, from).map(|(at, ..)| at));
     let base64 = look(known_base64, from, || stretch(held, from, BASE64, LINE_MIN));
     let numbers = look(known_numbers, from, || stretch(held, from, NUMBER, LINE_MIN));
+    let url = stretch_for_urls(held, from);
+    let is_for_urls = url.is_ok_and(|url| base64.is_err() || base64.is_ok_and(|base64| url <= base64));
+    let base64 = if is_for_urls { url } else { base64 };
     let in_front = |other: Result<usize, usize>| other.unwrap_or(usize::MAX);
     if armour.is_ok_and(|at| at < in_front(base64).min(in_front(numbers)))
         && let Ok((_, armour, behind)) = armour::find(held, from)
     {
         return Ok((State::Armour(armour), behind));
+    }
+    if let Err(wait) = url
+        && wait <= in_front(base64).min(in_front(numbers))
+    {
+        // Its first characters have not all come.
+        let waits = [base64, numbers, armour].map(|found| found.unwrap_or_else(|wait| wait));
+        return Err(waits.into_iter().fold(wait, usize::min));
     }
     match (base64, numbers) {
         (base64, Ok(at)) if base64.is_ok_and(|base64| base64 > at) || base64.is_err() => {
@@ -204,6 +175,7 @@ fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), u
         }
         (Ok(at), _) => {
             let mut run = Base64::default();
+            run.is_for_urls = is_for_urls;
             match beginning(&held[..at]) {
                 Some(before) => {
                     run.held.extend_from_slice(before);
@@ -259,6 +231,10 @@ impl Reader for Runs {
     }
 
     fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        if matches!(self.state, State::Outside) {
+            self.held.push(b'\n');
+            self.work(outbox);
+        }
         match std::mem::replace(&mut self.state, State::Outside) {
             State::Outside => {}
             State::Base64(mut run) => run.end(true, &mut self.runs, outbox),
@@ -319,6 +295,38 @@ mod tests {
             format!("id,content,x\n7,{},8\n", encoded(999, "")),
         ] {
             assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_alphabet_for_urls_is_read_as_one() {
+        let content: Vec<u8> = (0..300u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        for skip in 0..24 {
+            let encoded = text::base64::encode(&content[skip..]).replace('+', "-").replace('/', "_");
+            let encoded = encoded.trim_end_matches('=');
+            assert!(encoded.contains('-') && encoded.contains('_'));
+            for text in [
+                format!("raw: {encoded}\n"),
+                format!("<x>{encoded}</x>"),
+                format!("eyJhbGciOiJSUzI1NiJ9.{encoded}.x"),
+                format!("?{encoded}=&b=c"),
+                format!("x {encoded}"),
+            ] {
+                assert_eq!(found(&text), [&content[skip..]], "{text}");
+            }
+            assert_eq!(found(&format!("x = \"{encoded}\";")), Vec::<Vec<u8>>::new());
+        }
+    }
+
+    #[test]
+    fn names_with_dashes_are_no_base64() {
+        for text in [
+            "/blog/2024-01-how-to-read-a-title-that-is-longer-than-a-line-of-text-should-be-in-any-page\n".repeat(20),
+            "A-Title-Of-A-Page-With-Many-Words-And-Capitals-But-Without-Any-Number-In-It-At-All\n".repeat(20),
+            "550e8400-e29b-41d4-a716-446655440000_550e8400-e29b-41d4-a716-446655440000_550e8400-e29b\n".repeat(20),
+            "block__element--modifier-of-a-very-long-name__that-continues-behind-it--and-so-on-for-64\n".repeat(20),
+        ] {
+            assert_eq!(found(&text), Vec::<Vec<u8>>::new(), "{text}");
         }
     }
 
@@ -400,6 +408,7 @@ mod tests {
         let lines: Vec<_> = pairs.chunks(20).map(|line| line.join(",")).collect();
         assert_eq!(found(&format!("[HKCU\\x]\r\n\"a\"=hex:{}\r\n", lines.join(",\\\r\n  "))), [CONTENT]);
         assert_eq!(found(&format!("from(\"{}\".split(' '))", pairs.join(" "))), [CONTENT]);
+        assert_eq!(found(&format!("<pre>{}</pre>", pairs.join(":"))), [CONTENT]);
         let digest = (0..=255).map(|byte: u8| format!("{:02x} ", byte.wrapping_mul(167))).collect::<String>();
         assert_eq!(found(&format!("{digest}\n")), [b""; 0]);
     }

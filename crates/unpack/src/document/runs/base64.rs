@@ -1,6 +1,7 @@
 //! A run of Base64, of Base32 or of hexadecimal digits, over the lines that it has.
 //!
 //! What it is shows in its characters: it is held until they look like no word and no digest, or until there are many.
+//! The alphabet for URLs has `-` and `_` in place of `+` and `/`: a run has one of the two alphabets.
 //! Bounds: [`RUN_SURE`] characters, a line of [`LINE_MIN`].
 
 use stream::{FileType, Kind, Object};
@@ -29,6 +30,12 @@ pub(super) struct Base64 {
     /// The reference to a character that is being read.
     reference: Option<u8>,
     padded: bool,
+    /// Whether the alphabet is the one for URLs.
+    pub is_for_urls: bool,
+    /// Whether `+` or `/` has been read.
+    is_usual: bool,
+    /// `-` and `_` that belong to the run if more of it follows.
+    dashes: Vec<u8>,
     /// The name of what it holds.
     pub name: Option<Box<str>>,
     pub decided: Decided,
@@ -86,6 +93,9 @@ pub(super) enum Decided {
     Dropped,
 }
 
+/// Most `-` and `_` in a row; armour has five.
+const DASHES_MAX: usize = 4;
+
 /// Characters that are read at a time, and the bytes that they stand for.
 const CHARACTERS_MAX: usize = 1_024;
 const DECODED_BYTES_MAX: usize = CHARACTERS_MAX / 4 * 3 + 1;
@@ -114,6 +124,8 @@ impl Base64 {
             || self.decided == Decided::Open
             || self.alphabet != Alphabet::Base64
             || self.padded
+            || self.is_for_urls
+            || !self.dashes.is_empty()
             || self.reference.is_some()
         {
             return 0;
@@ -135,6 +147,7 @@ impl Base64 {
             count += 1;
         }
         self.line_chars += count;
+        self.is_usual = self.is_usual || memchr::memchr2(b'+', b'/', &bytes[..count]).is_some();
         if self.decided == Decided::Told {
             (self.bits, self.bit_count) = (bits, bit_count);
             outbox.content(&decoded[..length]);
@@ -151,6 +164,7 @@ impl Base64 {
         match byte {
             b'\r' => true,
             b'\n' => {
+                self.take_dashes(runs, outbox);
                 self.line_is_whole(runs, outbox);
                 self.line_ends += 1;
                 self.blank = false;
@@ -166,13 +180,50 @@ impl Base64 {
                 true
             }
             b'=' => {
+                self.take_dashes(runs, outbox);
                 self.line_is_whole(runs, outbox);
                 self.padded = true;
                 true
             }
-            _ if is_base64(byte) && !self.padded => self.character(byte, runs, outbox),
+            b'-' | b'_' if self.may_be_for_urls() => {
+                self.dashes.push(byte);
+                self.dashes.len() <= DASHES_MAX
+            }
+            b'+' | b'/' if self.is_for_urls => false,
+            _ if is_base64(byte) && !self.padded => {
+                self.is_usual |= matches!(byte, b'+' | b'/');
+                if !self.blank && self.line_ends == 0 {
+                    self.take_dashes(runs, outbox);
+                }
+                self.character(byte, runs, outbox)
+            }
             _ => false,
         }
+    }
+
+    /// Whether `-` and `_` may be characters of the run here.
+    fn may_be_for_urls(&self) -> bool {
+        let is_beyond_hex = || self.looks.beyond_hex || self.line.iter().any(|byte| !byte.is_ascii_hexdigit());
+        let is_within = !self.is_usual && !self.padded && !self.blank && self.line_ends == 0;
+        is_within
+            && match self.decided {
+                Decided::Told => self.alphabet == Alphabet::Base64,
+                Decided::Dropped => true,
+                Decided::Open => self.is_for_urls || is_beyond_hex(),
+            }
+    }
+
+    /// The run goes on behind dashes: they are characters of it.
+    fn take_dashes(&mut self, runs: &mut u32, outbox: &mut Outbox) {
+        for byte in std::mem::take(&mut self.dashes) {
+            self.is_for_urls = true;
+            self.character(byte, runs, outbox);
+        }
+    }
+
+    /// How many of the last bytes do not belong to the run.
+    pub fn unread(&self) -> usize {
+        self.dashes.len()
     }
 
     fn character(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) -> bool {
@@ -249,6 +300,9 @@ impl Base64 {
 
     /// Ends the run. Returns whether its last line still belongs to it.
     pub fn end(&mut self, belongs: bool, runs: &mut u32, outbox: &mut Outbox) {
+        if self.is_for_urls && self.dashes.len() == 1 {
+            self.take_dashes(runs, outbox);
+        }
         if belongs {
             self.line_is_whole(runs, outbox);
         }

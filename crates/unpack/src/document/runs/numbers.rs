@@ -1,5 +1,5 @@
-//! Bytes as numbers: between commas, decimal (signed or not) or with `0x`; or as pairs of hexadecimal digits between blanks or
-//! commas, which a backslash may carry on to the next line.
+//! Bytes as numbers: between commas, decimal (signed or not) or with `0x`; or as pairs of hexadecimal digits between blanks,
+//! colons or commas, which a backslash may carry on to the next line.
 //!
 //! Bounds: [`NUMBERS_MIN`] numbers, [`PAIRS_SURE`] pairs until it is decided what they are.
 
@@ -165,7 +165,7 @@ impl Pairs {
                 self.digits += 1;
                 self.has_letter |= digit > 9;
             }
-            None if matches!(byte, b',' | b' ' | b'\t' | b'\r' | b'\n' | b'\\') => {
+            None if matches!(byte, b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' | b'\\') => {
                 let digits = std::mem::take(&mut self.digits);
                 let is_skipped = std::mem::take(&mut self.skip);
                 match digits {
