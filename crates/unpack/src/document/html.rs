@@ -28,7 +28,7 @@ pub(crate) const FORMAT: Format = Format {
               by `+`, `&` and `.` or as an array, reversed, of raw deflate, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
               elements (Word 2003 XML, Flat OPC, flat ODF, text areas), in lines (iCalendar, vCard, LDIF, blocks of PEM and OpenPGP), and Base32 there; \
               arrays of bytes as numbers (signed, hexadecimal, pairs of digits); files line by line between the same words \
-              (`echo ... >> FILE`), Intel HEX and S-records",
+              (`echo ... >> FILE`), dumps of pairs with addresses, Intel HEX and S-records",
     not_read: "",
     reads: Reads::Stream,
     memory: "a string of 1 MiB that a script puts together",

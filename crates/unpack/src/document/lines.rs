@@ -2,7 +2,8 @@
 //!
 //! Scripts that write a file line by line (`echo TVqQ... >> a.b64`, `sb.Append("TVqQ...")`), quoted mails and listings are
 //! alike: the first word of [`PIECE_MIN`] characters of a line is the piece, and what stands before and behind it is the
-//! frame, in which only numbers change. Records of Intel HEX and of Motorola count their bytes. None of the languages is
+//! frame, in which only numbers change. Pairs of hexadecimal digits are pieces too ([`pairs`]), and dumps with addresses, whatever
+//! stands behind them. Records of Intel HEX and of Motorola count their bytes. None of the languages is
 //! parsed.
 //!
 //! Left out: lines without a frame, strings one behind the other and strings appended to a variable, which other readers
@@ -10,6 +11,7 @@
 //!
 //! Bounds: a line of [`LINE_BYTES`], [`HELD_MAX`] characters until it is decided what they are.
 
+mod pairs;
 mod record;
 
 use stream::{Kind, Object, ReadAt};
@@ -18,6 +20,7 @@ use super::runs;
 use super::script::makes_sense;
 use crate::document::html::base64_value;
 use crate::frame::reader::{Ended, Outbox, Reader};
+use pairs::{Pairs, are_alike, is_address};
 use record::Record;
 
 /// The longest line that is looked at.
@@ -26,6 +29,8 @@ const LINE_BYTES: usize = 8 << 10;
 const PIECE_MIN: usize = 24;
 /// Lines that are alike before anything is told.
 const LINES_MIN: usize = 4;
+/// Bytes of pairs that are told if they make sense.
+const PAIRS_MIN: usize = 64;
 /// Characters that are told if they make sense.
 const CHARACTERS_MIN: usize = 160;
 /// Characters after which they are told whatever they are, or dropped.
@@ -54,6 +59,13 @@ enum Frame {
         behind: Vec<u8>,
         /// Characters of each piece but the last.
         characters: usize,
+    },
+    Pairs {
+        before: Vec<u8>,
+        /// The text behind the pairs; nothing of a dump.
+        behind: Option<Vec<u8>>,
+        /// Bytes of each line but the last.
+        bytes: usize,
     },
     Record,
 }
@@ -111,7 +123,10 @@ enum Next {
 impl Chain {
     fn begin(line: &[u8]) -> Option<Chain> {
         let of = |frame, held| Some(Chain { frame, lines: 1, held, told: None });
-        let start = runs::stretch_of_base64(line, PIECE_MIN)?;
+        let Some(start) = runs::stretch_of_base64(line, PIECE_MIN) else {
+            let (frame, bytes) = frame_of_pairs(line)?;
+            return of(frame, bytes);
+        };
         if let Some(record) = Record::read(line) {
             return of(Frame::Record, record.data);
         }
@@ -131,6 +146,21 @@ impl Chain {
                 self.lines += 1;
                 self.take(&record.data, outbox);
                 if record.is_last { Next::Last } else { Next::Belongs }
+            }
+            Frame::Pairs { before, behind, bytes: length } => {
+                let Some((Frame::Pairs { before: own, behind: own_behind, .. }, mut bytes)) = pairs_like(line, behind)
+                else {
+                    return Next::Other;
+                };
+                let is_dump = behind.is_none();
+                if !are_alike(before, &own) || *behind != own_behind || bytes.len() > *length && !is_dump {
+                    return Next::Other;
+                }
+                bytes.truncate(*length);
+                let is_short = bytes.len() < *length;
+                self.lines += 1;
+                self.take(&bytes, outbox);
+                if is_short { Next::Last } else { Next::Belongs }
             }
             Frame::Words { before, behind, characters: length } => {
                 let Some(rest) = behind_frame(line, before) else { return Next::Other };
@@ -157,8 +187,12 @@ impl Chain {
         // What has been dropped is not looked at again.
         if self.held.len() < HELD_MAX {
             self.held.extend_from_slice(piece);
-            let is_record = matches!(self.frame, Frame::Record);
-            if self.lines >= LINES_MIN && (is_record || self.held.len() >= HELD_MAX) {
+            let is_due = match self.frame {
+                Frame::Record => true,
+                Frame::Pairs { .. } => self.held.len() >= PAIRS_MIN,
+                Frame::Words { .. } => self.held.len() >= HELD_MAX,
+            };
+            if self.lines >= LINES_MIN && is_due {
                 self.decide(outbox);
             }
         }
@@ -176,6 +210,10 @@ impl Chain {
         let count = |is_in: fn(&u8) -> bool| self.held.iter().filter(|byte| is_in(byte)).count();
         let width = match self.frame {
             Frame::Record => return Some(8),
+            Frame::Pairs { .. } => {
+                let is_due = self.lines >= LINES_MIN && self.held.len() >= PAIRS_MIN;
+                return (is_due && (makes_sense(&self.held) || self.held.len() >= HELD_MAX)).then_some(8);
+            }
             _ if self.held.len() < CHARACTERS_MIN || self.lines < LINES_MIN => return None,
             // Digits alone are numbers.
             _ if self.held.iter().all(u8::is_ascii_hexdigit) && count(u8::is_ascii_alphabetic) > 0 => 4,
@@ -234,7 +272,45 @@ fn hex_value(byte: u8) -> Option<u8> {
 /// Length of the first whole lines, none of which can begin a chain.
 fn lines_without_piece(text: &[u8]) -> usize {
     let piece = runs::stretch_of_base64(text, PIECE_MIN).unwrap_or(text.len());
+    let pairs = runs::stretch_of_pairs(&text[..piece], PIECE_MIN).unwrap_or(piece);
+    let piece = piece.min(pairs);
     memchr::memrchr(b'\n', &text[..piece]).map_or(0, |end| end + 1)
+}
+
+/// The frame of a line with pairs, and its bytes.
+fn frame_of_pairs(line: &[u8]) -> Option<(Frame, Vec<u8>)> {
+    let Pairs { start, end, bytes } = Pairs::find(line)?;
+    let (before, behind) = (&line[..start], &line[end..]);
+    let is_dump = is_address(before);
+    if !is_dump && is_joined(before, behind) {
+        return None;
+    }
+    let behind = (!is_dump).then(|| behind.to_vec());
+    Some((Frame::Pairs { before: before.to_vec(), behind, bytes: bytes.len() }, bytes))
+}
+
+/// The same of a further line, which may be shorter: the text behind its pairs is the one of the first.
+fn pairs_like(line: &[u8], behind: &Option<Vec<u8>>) -> Option<(Frame, Vec<u8>)> {
+    if let Some(found) = frame_of_pairs(line) {
+        return Some(found);
+    }
+    let front = line.strip_suffix(&behind.as_deref().unwrap_or_default()[..])?;
+    let begins = |at: &usize| *at == 0 || !front[*at - 1].is_ascii_alphanumeric();
+    let pairs = (0..front.len()).rev().filter(begins).filter_map(|at| Pairs::at(front, at));
+    let Pairs { start, end, bytes } = pairs.take_while(|pairs| pairs.end == front.len() || behind.is_none()).last()?;
+    let frame = Frame::Pairs { before: front[..start].to_vec(), behind: behind.clone(), bytes: bytes.len() };
+    (end == front.len() || behind.is_none()).then_some((frame, bytes))
+}
+
+/// Whether other readers find pairs: there is no frame, or they are in strings one behind the other.
+fn is_joined(before: &[u8], behind: &[u8]) -> bool {
+    let before = before.trim_ascii();
+    let is_prefix = |text: &[u8]| text.len() <= 2 && text.iter().all(u8::is_ascii_alphabetic);
+    match before.split_last() {
+        None => matches!(behind.trim_ascii(), b"" | b"," | b"\\"),
+        Some((b'"' | b'\'' | b'`', in_front)) => is_prefix(in_front) || is_read_elsewhere(before, behind),
+        Some(_) => false,
+    }
 }
 
 /// The characters of Base64 at the front.

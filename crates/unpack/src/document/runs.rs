@@ -30,7 +30,7 @@ use base64::{Base64, Decided};
 use numbers::Numbers;
 use property::{is_read_elsewhere, name_before};
 use stretch::{BASE64, CLASSES, NUMBER, stretch, stretch_for_urls};
-pub(super) use stretch::{is_base64, stretch_of_base64};
+pub(super) use stretch::{is_base64, stretch_of_base64, stretch_of_pairs};
 
 /// Bytes that are looked at together, and held that long.
 const PIECE_BYTES: usize = 512;

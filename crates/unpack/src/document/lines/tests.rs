@@ -53,6 +53,30 @@ fn files_between_the_same_words_of_lines_are_found() {
 }
 
 #[test]
+fn pairs_of_digits_in_lines_are_found() {
+    let each = |length: usize, form: fn(usize, &[u8]) -> String| -> String {
+        CONTENT.chunks(length).enumerate().map(|(at, bytes)| form(at * length, bytes)).collect()
+    };
+    fn parted(bytes: &[u8], between: &str) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
+    }
+    for text in [
+        each(32, |_, bytes| format!("echo {}>>x.hex\r\n", parted(bytes, " "))),
+        each(16, |at, bytes| format!("echo e {:04x} {}>>x\r\n", at + 256, parted(bytes, " "))),
+        each(16, |_, bytes| format!("printf '\\x{}' >> x\n", parted(bytes, "\\x"))),
+        each(16, |_, bytes| format!("echo -ne '\\x{}' >> x\n", parted(bytes, "\\x"))),
+        each(16, |at, bytes| {
+            let words: Vec<_> = bytes.chunks(2).map(|two| parted(two, "")).collect();
+            let text: String = bytes.iter().map(|&byte| if byte < 32 { '.' } else { byte.into() }).collect();
+            format!("{at:08x}: {:<40} {text}\n", words.join(" "))
+        }),
+        each(16, |at, bytes| format!("{at:08x}  {:<49} |text|\n", parted(bytes, " "))),
+    ] {
+        assert_eq!(found(&format!("#!/bin/sh\n\n{text}exit\n")), [CONTENT], "{text}");
+    }
+}
+
+#[test]
 fn records_of_programs_are_found() {
     let sum = |bytes: &[u8]| bytes.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
     let record = |at: usize, data: &[u8]| [&[data.len() as u8, (at >> 8) as u8, at as u8, 0][..], data].concat();

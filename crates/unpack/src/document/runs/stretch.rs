@@ -6,6 +6,7 @@ use super::URL_MIN;
 pub(super) const BASE64: u8 = 1;
 pub(super) const NUMBER: u8 = 2;
 const BASE64_URL: u8 = 4;
+const PAIR: u8 = 8;
 
 /// Whether a character is of the usual alphabet: rules of dashes and of underlines are no Base64.
 pub(in crate::document) const fn is_base64(byte: u8) -> bool {
@@ -22,6 +23,9 @@ pub(super) const CLASSES: [u8; 256] = {
         }
         if at.is_ascii_alphanumeric() || matches!(at, b'-' | b'_') {
             classes[byte] |= BASE64_URL;
+        }
+        if at.is_ascii_hexdigit() || matches!(at, b' ' | b':' | b',' | b'-' | b'\\' | b'x') {
+            classes[byte] |= PAIR;
         }
         if at.is_ascii_digit()
             || matches!(at, b',' | b'-' | b':' | b'\\' | b' ' | b'\n' | b'\r' | b'\t' | b'x' | b'X' | b'a'..=b'f' | b'A'..=b'F')
@@ -49,6 +53,11 @@ pub(super) fn stretch(bytes: &[u8], from: usize, class: u8, count: usize) -> Res
 /// The first stretch of `count` characters of Base64.
 pub(in crate::document) fn stretch_of_base64(bytes: &[u8], count: usize) -> Option<usize> {
     stretch(bytes, 0, BASE64, count).ok()
+}
+
+/// The first stretch of `count` characters that pairs of hexadecimal digits are written with.
+pub(in crate::document) fn stretch_of_pairs(bytes: &[u8], count: usize) -> Option<usize> {
+    stretch(bytes, 0, PAIR, count).ok()
 }
 
 /// The first stretch of Base64 in the alphabet for URLs that looks neither like words nor like a number, or where one may still
