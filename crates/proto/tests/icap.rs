@@ -244,3 +244,34 @@ fn a_client_that_holds_its_body_back_gets_206_and_else_the_trailer_with_the_copy
     let told = said(&mut one);
     assert!(told.ends_with("5\r\nhello\r\n0\r\nA: b\r\n\r\n"), "{told}");
 }
+
+#[test]
+fn a_body_may_come_without_a_head() {
+    for (method, kind) in [("REQMOD", "req"), ("RESPMOD", "res")] {
+        for (allow, wanted) in [
+            (
+                "Allow: 204\r\n",
+                "ICAP/1.0 204 No Modifications Needed\r\nISTag: \"T1\"\r\nEncapsulated: null-body=0\r\n\r\n",
+            ),
+            (
+                "Allow: 206\r\n",
+                "ICAP/1.0 206 Partial Content\r\nISTag: \"T1\"\r\nEncapsulated: K-body=0\r\n\r\n0; use-original-body=0\r\n\r\n",
+            ),
+            ("", "ICAP/1.0 200 OK\r\nISTag: \"T1\"\r\nEncapsulated: K-body=0\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+        ] {
+            let text = format!(
+                "{method} icap://h/s ICAP/1.0\r\nHost: h\r\n{allow}Encapsulated: {kind}-body=0\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+            );
+            let (mut server, mut input) = (server(), text.as_bytes());
+            assert_eq!(next(&mut server, &mut input).0, ServerEvent::Request, "{text}");
+            assert!(server.request().is_some_and(|request| request.subject().is_none() && request.has_body));
+            assert_eq!(next(&mut server, &mut input), (ServerEvent::End, b"hello".to_vec()));
+            if !server.unmodified(&Fields::default()) {
+                server.original(&Fields::default());
+                server.content(b"hello");
+                server.end();
+            }
+            assert_eq!(said(&mut server), wanted.replace("K-", &format!("{kind}-")), "{text}");
+        }
+    }
+}

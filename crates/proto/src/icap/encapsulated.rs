@@ -24,10 +24,10 @@ impl Encapsulated {
         let (found, body) = Encapsulated::sections(fields)?;
         let fits = match method {
             Method::Options => matches!(body, b"null-body" | b"opt-body"),
+            // A body may come without a head, as in clients that have nothing but files.
             Method::Reqmod => {
-                matches!(body, b"null-body" | b"req-body")
-                    && found.request_bytes.is_some()
-                    && found.response_bytes.is_none()
+                found.response_bytes.is_none()
+                    && (body == b"req-body" || body == b"null-body" && found.request_bytes.is_some())
             }
             Method::Respmod => matches!(body, b"null-body" | b"res-body"),
         };
@@ -107,10 +107,14 @@ mod tests {
         assert_eq!(both.head_bytes(), 129);
         assert!(!parse("Req-Hdr=0, NULL-BODY=65", Method::Reqmod).unwrap().has_body);
         assert!(parse("res-body=0", Method::Respmod).unwrap().has_body);
+        let alone = parse("req-body=0", Method::Reqmod).unwrap();
+        assert_eq!((alone.request_bytes, alone.has_body, alone.head_bytes()), (None, true, 0));
         assert!(parse("null-body=0", Method::Options).is_ok());
         for (text, method) in [
             ("", Method::Reqmod),
             ("req-hdr=0", Method::Reqmod),
+            ("null-body=0", Method::Reqmod),
+            ("res-body=0", Method::Reqmod),
             ("req-hdr=1, null-body=65", Method::Reqmod),
             ("req-hdr=0, null-body=0", Method::Reqmod),
             ("req-hdr=0, req-hdr=5, null-body=65", Method::Reqmod),

@@ -237,8 +237,10 @@ impl Server {
         let Some(request) = self.request.as_ref().filter(|request| request.keeps_body() && request.has_body) else {
             return false;
         };
-        let Some(head) = request.subject().filter(|_| self.is_read().is_some()) else { return false };
-        writer::partial(request, head, fields, &self.tag, closes, &mut self.outbox);
+        if self.is_read().is_none() {
+            return false;
+        }
+        writer::partial(request, fields, &self.tag, closes, &mut self.outbox);
         self.answer = Answer::Done;
         true
     }
@@ -247,8 +249,7 @@ impl Server {
     pub fn original(&mut self, fields: &Fields) {
         let closes = !self.keeps_alive;
         let Some(request) = self.request.as_ref().filter(|_| self.answer == Answer::None) else { return };
-        let Some(head) = request.subject() else { return };
-        writer::original(request, head, fields, &self.tag, closes, &mut self.outbox);
+        writer::original(request, fields, &self.tag, closes, &mut self.outbox);
         self.answer = if request.has_body { Answer::Body } else { Answer::Done };
     }
 

@@ -80,22 +80,27 @@ pub(super) fn unmodified(fields: &Fields, tag: &str, closes: bool, out: &mut Vec
 }
 
 /// The message as it came; its body has to follow if it has one.
-pub(super) fn original(request: &Request, head: &Head, fields: &Fields, tag: &str, closes: bool, out: &mut Vec<u8>) {
+pub(super) fn original(request: &Request, fields: &Fields, tag: &str, closes: bool, out: &mut Vec<u8>) {
     begin(200, tag, closes, out);
     fields.write(out);
+    as_it_came(request, out);
+}
+
+/// The sections of the message as it came, and its head, which may be missing.
+fn as_it_came(request: &Request, out: &mut Vec<u8>) {
     let kind = if request.method == Method::Reqmod { "req" } else { "res" };
     let body = if request.has_body { kind } else { "null" };
-    end(&format!("{kind}-hdr=0, {body}-body={}", head.bytes().len()), out);
-    out.extend_from_slice(head.bytes());
+    let head = request.subject().map(Head::bytes).unwrap_or_default();
+    let section = if head.is_empty() { String::new() } else { format!("{kind}-hdr=0, ") };
+    end(&format!("{section}{body}-body={}", head.len()), out);
+    out.extend_from_slice(head);
 }
 
 /// The head as it came, and the body that the client has (draft-icap-ext-partial-content, section 3.2).
-pub(super) fn partial(request: &Request, head: &Head, fields: &Fields, tag: &str, closes: bool, out: &mut Vec<u8>) {
+pub(super) fn partial(request: &Request, fields: &Fields, tag: &str, closes: bool, out: &mut Vec<u8>) {
     begin(206, tag, closes, out);
     fields.write(out);
-    let kind = if request.method == Method::Reqmod { "req" } else { "res" };
-    end(&format!("{kind}-hdr=0, {kind}-body={}", head.bytes().len()), out);
-    out.extend_from_slice(head.bytes());
+    as_it_came(request, out);
     last_chunk("; use-original-body=0", &Fields::default(), out);
 }
 
