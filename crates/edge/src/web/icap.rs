@@ -104,11 +104,7 @@ impl Session {
             let event = match event {
                 ServerEvent::Idle if taken == 0 => {
                     self.send().await?;
-                    if timeout(SILENCE_WAIT, self.wire.read()).await?? {
-                        ServerEvent::Idle
-                    } else {
-                        self.server.finish()
-                    }
+                    if self.more().await? { ServerEvent::Idle } else { self.server.finish() }
                 }
                 event => event,
             };
@@ -131,6 +127,16 @@ impl Session {
                 }
             }
             self.wire.take(taken);
+        }
+    }
+
+    /// Waits for more of the client; whether any came. Between two messages it ends when the program stops.
+    async fn more(&mut self) -> io::Result<bool> {
+        let is_idle = self.server.is_idle();
+        let mut control = self.shared.control.clone();
+        tokio::select! {
+            more = timeout(SILENCE_WAIT, self.wire.read()) => more?,
+            _ = control.wait_for(|control| control.stopping), if is_idle => Ok(false),
         }
     }
 
