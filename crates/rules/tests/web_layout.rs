@@ -153,3 +153,55 @@ fn a_proxy_that_asks_by_icap_has_functions_of_its_own() {
     assert_eq!(group.response(&request, &response, proxy.clone()).verdict, Verdict::Block);
     assert_eq!(group.response(&asked, &response, proxy).verdict, Verdict::Block, "there is none for ICAP");
 }
+
+/// A configuration of one main file of any name.
+fn of_main(name: &str, text: &str) -> Filter {
+    let mut read = |path: &str| match path {
+        _ if path == name => Ok(text.as_bytes().to_vec()),
+        "/db/bad" => Ok(b"bad.test\n".to_vec()),
+        _ => Err("there is none".to_string()),
+    };
+    Filter::load(name, Dialect::Sluice, Limits::default(), &mut read)
+}
+
+#[test]
+fn squidguard_is_known_by_its_first_statement() {
+    let text = "# site\n\ndbhome /db\nlogdir /log\ndest bad { domainlist bad }\nacl { default { pass !bad all } }\n";
+    for name in ["/etc/sg.conf", "/etc/squidGuard.conf", "/etc/squidguard/main"] {
+        let filter = of_main(name, text);
+        assert!(filter.problems().is_empty(), "{name}: {:?}", filter.problems());
+        let blocks = |url: &str| {
+            filter.request(&Request { url: url.as_bytes(), ..Request::default() }).verdict == Verdict::Block
+        };
+        assert!(blocks("http://bad.test/") && !blocks("http://good.test/"), "{name}");
+    }
+    let filter = of_main("/etc/sg.conf", "dest = 'a'\n");
+    assert!(filter.problems().iter().any(|problem| problem.reason.contains("no option dest")), "it is no statement");
+}
+
+#[test]
+fn options_of_older_versions_name_their_successors() {
+    let filter = of_main("/etc/e2guardian.conf", "bannedsslsitelist = '/a'\nbannedslist = '/b'\n");
+    let told: Vec<(u32, &str, &str)> =
+        filter.problems().iter().map(|one| (one.place.line, &*one.reason, &*one.advice)).collect();
+    let wanted = (
+        1,
+        "bannedsslsitelist is an option of E2Guardian 3 and 4",
+        "write sitelist = 'name=bannedssl,messageno=520,path=PATH'",
+    );
+    assert!(told.contains(&wanted), "{told:?}");
+    assert!(told.contains(&(2, "there is no option bannedslist", "check its spelling")), "{told:?}");
+}
+
+#[test]
+fn numbers_end_at_the_first_other_character() {
+    let group = |value: &str| {
+        let text = format!("filtergroups = 3\ndefaultfiltergroup = {value}\n");
+        let filter = of_main("/etc/e2guardian.conf", &text);
+        let is_wrong = filter.problems().iter().any(|problem| problem.reason.contains("is no number"));
+        (filter.request(&Request::default()).group, is_wrong)
+    };
+    assert_eq!(group("2;"), (2, false));
+    assert_eq!(group("3"), (3, false));
+    assert_eq!(group("x2"), (1, true));
+}

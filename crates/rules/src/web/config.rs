@@ -140,7 +140,14 @@ impl Options {
                     self.values.insert(name.into(), value);
                 }
             }
-            _ => loading.error(&value.place, format!("there is no option {name}"), "check its spelling"),
+            _ => match known::successor(name) {
+                Some(other) => loading.error(
+                    &value.place,
+                    format!("{name} is an option of E2Guardian 3 and 4"),
+                    &format!("write {other}"),
+                ),
+                None => loading.error(&value.place, format!("there is no option {name}"), "check its spelling"),
+            },
         }
     }
 
@@ -184,7 +191,12 @@ impl Options {
     /// An option that is a number.
     pub fn number<N: FromStr>(&self, name: &str, default: N, loading: &mut Loading<'_>) -> N {
         let Some(value) = self.get(name) else { return default };
-        value.text.parse().unwrap_or_else(|_| {
+        // E2Guardian reads digits up to the first other character.
+        let sign = usize::from(value.text.starts_with(['-', '+']));
+        let rest = &value.text[sign..];
+        let end = sign + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number = value.text.parse().or_else(|_| value.text[..end].parse());
+        number.unwrap_or_else(|_| {
             loading.error(
                 &value.place,
                 format!("{name}: {} is no number in its range", value.text),

@@ -31,12 +31,12 @@ enum Clients {
 }
 
 impl Filter {
-    /// Loads a configuration by its main file: `e2guardian.conf`, `dansguardian.conf` or `squidGuard.conf`.
+    /// Loads a configuration by its main file: `e2guardian.conf`, `dansguardian.conf`, or that of squidGuard under any name.
     ///
     /// What is wrong is told by [`Filter::problems`], and the rest holds.
     pub fn load(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Filter {
         let mut loader = Loader::new(Loading::new(read, limits), dialect);
-        if squidguard::is_name(path) {
+        if squidguard::is_main(path, &mut loader.loading) {
             return Filter::of_squidguard(path, loader);
         }
         let options = loader.main(path);
@@ -132,10 +132,10 @@ impl Filter {
 /// Loads nothing but the phrases of each group, in the order of the groups: for a process that scores pages and decides on no
 /// request.
 pub fn load_phrases(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Vec<Arc<Phrases>> {
-    if squidguard::is_name(path) {
+    let mut loader = Loader::new(Loading::new(read, limits), dialect);
+    if squidguard::is_main(path, &mut loader.loading) {
         return Vec::new();
     }
-    let mut loader = Loader::new(Loading::new(read, limits), dialect);
     let main = loader.main(path);
     let settings = loader.settings(&main);
     let wanted = options_of_groups(&main, limits, &mut loader.loading);

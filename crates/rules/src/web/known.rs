@@ -69,6 +69,25 @@ const STOCK_LISTS: &[&str] = &[
     "trickleuseragent",
 ];
 
+/// The line of E2Guardian 5 that takes the place of an option of versions 3 and 4; none for other options.
+pub(super) fn successor(option: &str) -> Option<&'static str> {
+    SUCCESSORS.iter().find(|(name, _)| *name == option).map(|(_, line)| *line)
+}
+
+const SUCCESSORS: &[(&str, &str)] = &[
+    ("authexceptionsitelist", "sitelist = 'name=authexception,messageno=602,path=PATH'"),
+    ("authexceptionurllist", "urllist = 'name=authexception,messageno=603,path=PATH'"),
+    ("bannedsitelistwithbypass", "sitelist = 'name=bannedbypass,messageno=500,path=PATH'"),
+    ("bannedsslsitelist", "sitelist = 'name=bannedssl,messageno=520,path=PATH'"),
+    ("embededreferersitelist", "sitelist = 'name=embededreferer,path=PATH'"),
+    ("embededrefererurllist", "urllist = 'name=embededreferer,path=PATH'"),
+    ("greysslsitelist", "sitelist = 'name=greyssl,path=PATH'"),
+    ("nocheckcertsitelist", "sitelist = 'name=nocheckcert,path=PATH'"),
+    ("refererexceptionsitelist", "sitelist = 'name=refererexception,messageno=620,path=PATH'"),
+    ("refererexceptionurllist", "urllist = 'name=refererexception,messageno=620,path=PATH'"),
+    ("sslsiteregexplist", "regexpreplacelist = 'name=sslreplace,path=PATH'"),
+];
+
 /// Options that stand for a definition.
 const LISTS: &[(&str, Kind, &str, u32)] = &[
     ("bannediplist", Kind::Address, "bannedclient", 100),

@@ -14,13 +14,49 @@ mod sources;
 mod statement;
 mod time;
 
+use super::loading::Loading;
+use crate::spam::Place;
+
 pub(super) use read::{Branch, Plan, read};
 pub(super) use redirect::{Block, Redirects};
 pub(super) use rules::{Rules, Scope, Word};
 pub(super) use sources::Sources;
 
-/// Whether a main file has the name of a configuration of squidGuard.
-pub(super) fn is_name(path: &str) -> bool {
+/// Whether a main file is a configuration of squidGuard, by its name or its first statement.
+pub(super) fn is_main(path: &str, loading: &mut Loading<'_>) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    name.starts_with("squidguard") && name.ends_with(".conf")
+    if name.starts_with("squidguard") && name.ends_with(".conf") {
+        return true;
+    }
+    let source = if loading.has(path) { loading.file(path, &Place { file: path.into(), line: 0 }) } else { None };
+    source.is_some_and(|source| begins(&source.bytes))
 }
+
+/// Whether the first statement of a file is one of squidGuard; options of E2Guardian have a `=`.
+fn begins(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let Some(first) = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")) else { return false };
+    let end = first.iter().position(u8::is_ascii_whitespace).unwrap_or(first.len());
+    let (word, rest) = first.split_at(end);
+    let is_statement = STATEMENTS.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    is_statement && !rest.trim_ascii_start().starts_with(b"=")
+}
+
+/// The words that begin statements outside blocks.
+const STATEMENTS: &[&str] = &[
+    "dbhome",
+    "logdir",
+    "syslog",
+    "src",
+    "source",
+    "dest",
+    "destination",
+    "rew",
+    "rewrite",
+    "time",
+    "acl",
+    "ldapbinddn",
+    "ldapbindpass",
+    "ldapcachetime",
+    "ldapprotover",
+];
