@@ -10,6 +10,8 @@ const HEAD_BYTES: usize = 12;
 /// Bytes of a stream that tell whether it has messages.
 pub(super) const TELLING_BYTES: usize = 2 + HEAD_BYTES;
 const QUESTIONS_MAX: u16 = 16;
+/// Bytes of a name after which no pointer is followed.
+const NAME_BYTES_MAX: usize = 255;
 
 /// The messages of a client in a stream.
 #[derive(Default)]
@@ -66,30 +68,64 @@ pub(super) fn ask(message: &[u8], ways: &mut Ways<'_, '_>) {
     ways.flow.end(&mut transaction, Direction::ToServer, ways.desk);
 }
 
-/// The names in the questions of a DNS message.
+/// The names in the questions of a DNS message, without those that cannot be read.
 fn questions(message: &[u8]) -> Vec<Vec<u8>> {
     let count = message.get(4..6).map_or(0, |pair| u16::from_be_bytes([pair[0], pair[1]]));
     let (mut names, mut at) = (Vec::new(), HEAD_BYTES);
     for _ in 0..count.min(QUESTIONS_MAX) {
-        let mut name: Vec<u8> = Vec::new();
-        loop {
-            let Some(&length) = message.get(at) else { return names };
-            at += 1;
-            match length {
-                0 => break,
-                1..=63 => {
-                    let Some(label) = message.get(at..at + usize::from(length)) else { return names };
-                    if !name.is_empty() {
-                        name.push(b'.');
-                    }
-                    name.extend_from_slice(label);
-                    at += usize::from(length);
-                }
-                _ => return names,
-            }
-        }
-        names.push(name);
-        at += 4;
+        let Some((name, behind)) = name(message, at) else { break };
+        names.extend(name);
+        at = behind + 4;
     }
     names
+}
+
+/// The name at a place, and the place behind it: none where a pointer leads forward or too far round (RFC 1035, section 4.1.4).
+fn name(message: &[u8], mut at: usize) -> Option<(Option<Vec<u8>>, usize)> {
+    let (mut name, mut behind): (Vec<u8>, Option<usize>) = (Vec::new(), None);
+    // A pointer leads in front of all that was read, so that reading ends.
+    let mut first = at;
+    loop {
+        let next = message.get(at).copied().zip(message.get(at + 1..));
+        let Some((length, rest)) = next else { return behind.map(|behind| (None, behind)) };
+        match length {
+            0 => return Some((Some(name), behind.unwrap_or(at + 1))),
+            1..=63 => {
+                let Some(label) = rest.get(..usize::from(length)) else { return behind.map(|behind| (None, behind)) };
+                if !name.is_empty() {
+                    name.push(b'.');
+                }
+                name.extend_from_slice(label);
+                at += 1 + usize::from(length);
+            }
+            192.. => {
+                let target = usize::from(length & 0x3f) << 8 | usize::from(*rest.first()?);
+                let behind = *behind.get_or_insert(at + 2);
+                if target >= first || name.len() > NAME_BYTES_MAX {
+                    return Some((None, behind));
+                }
+                (at, first) = (target, target);
+            }
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_behind_one_that_cannot_be_read_are_kept() {
+        let message = |count: u8, questions: &[&[u8]]| {
+            [&[0, 1, 1, 0, 0, count, 0, 0, 0, 0, 0, 0][..], &questions.concat()].concat()
+        };
+        let (plain, kind): (&[u8], &[u8]) = (b"\x01a\x04test\0", &[0, 1, 0, 1]);
+        assert_eq!(questions(&message(1, &[plain, kind])), [b"a.test"]);
+        assert_eq!(questions(&message(2, &[&[0xc0, 18], kind, plain, kind])), [b"a.test"], "forward");
+        assert_eq!(questions(&message(2, &[plain, kind, &[1, b'b', 0xc0, 14], kind])), [&b"a.test"[..], b"b.test"]);
+        assert_eq!(questions(&message(2, &[&[0xc0, 12], kind, plain, kind])), [b"a.test"], "to itself");
+        assert!(questions(&message(2, &[&[0x40, 12], kind, plain, kind])).is_empty(), "of no known kind");
+        assert!(questions(&message(1, &[&[9, b'a']])).is_empty());
+    }
 }
