@@ -43,6 +43,8 @@ pub(super) struct Parts {
     /// Whether mails inside are read, too.
     is_mail: bool,
     is_open: bool,
+    /// Whether it is a mail that says it is in Base64, before its first line: where that is a field, it is not.
+    is_doubtful: bool,
     boundaries: Vec<Vec<u8>>,
     encoding: Encoding,
     /// Digits that are not yet four.
@@ -61,6 +63,7 @@ impl Parts {
             is_top: true,
             is_mail: false,
             is_open: false,
+            is_doubtful: false,
             boundaries: Vec::new(),
             encoding: Encoding::Identity,
             digits: Vec::new(),
@@ -102,6 +105,13 @@ impl Parts {
         self.is_cut = !line.ends_with(b"\n");
         if is_whole && self.boundary(&line, out) {
             return;
+        }
+        if self.is_doubtful && !line.trim_ascii().is_empty() {
+            self.is_doubtful = false;
+            if is_field(&line) {
+                self.end_part(out);
+                (self.in_head, self.encoding) = (true, Encoding::Identity);
+            }
         }
         if !self.in_head {
             return self.body(&line, out);
@@ -146,6 +156,7 @@ impl Parts {
             out(Event::End);
         }
         (self.is_open, self.head, self.digits) = (false, Vec::new(), Vec::new());
+        self.is_doubtful = false;
     }
 
     fn end_head(&mut self, out: &mut dyn FnMut(Event<'_>)) {
@@ -188,6 +199,7 @@ impl Parts {
             Some(boundary) => self.boundaries.push(boundary),
             None => {
                 self.is_open = true;
+                (self.is_doubtful, self.is_top) = (self.is_mail && is_message, false);
                 out(Event::Begin(name.as_deref()));
             }
         }
@@ -223,6 +235,12 @@ impl Parts {
             out(Event::Data(&decoded));
         }
     }
+}
+
+/// Whether a line is a field of a head; a line of Base64 has no colon.
+fn is_field(line: &[u8]) -> bool {
+    let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    name.len() < line.len() && !name.is_empty() && name.iter().all(|byte| byte.is_ascii_graphic())
 }
 
 fn quoted(line: &[u8]) -> Vec<u8> {
@@ -303,6 +321,29 @@ mod tests {
         };
         assert_eq!(read(Parts::of_mail()), [Some(b"evil.exe".to_vec())]);
         assert_eq!(read(Parts::new()), [None]);
+    }
+
+    #[test]
+    fn a_mail_that_is_not_in_base64_as_it_says_is_read() {
+        let read = |body: &str| {
+            let head =
+                "Subject: a\r\nContent-Type: message/rfc822; name=m\r\nContent-Transfer-Encoding: base64\r\n\r\n";
+            let (mut parts, mut told) = (Parts::of_mail(), String::new());
+            let mut take = |event: Event<'_>| match event {
+                Event::Begin(name) => told += &format!("[{}]", String::from_utf8_lossy(name.unwrap_or(b"-"))),
+                Event::Data(bytes) => told += &String::from_utf8_lossy(bytes),
+                Event::Field(name, _) => told += &format!("{},", String::from_utf8_lossy(name)),
+                Event::End => told += ".",
+            };
+            parts.feed([head, body].concat().as_bytes(), &mut take);
+            parts.finish(&mut take);
+            told
+        };
+        let top = "Subject,Content-Type,Content-Transfer-Encoding,[m]";
+        let inner = "From: a\r\nContent-Type: text/plain; name=evil.exe\r\n\r\nTEST: x\r\n";
+        assert_eq!(read(inner), format!("{top}.[evil.exe]TEST: x\r\n."));
+        assert_eq!(read(&format!("\r\n{inner}")), format!("{top}.[evil.exe]TEST: x\r\n."));
+        assert_eq!(read("YWJj\r\nZGVm\r\n"), format!("{top}abcdef."));
     }
 
     #[test]
