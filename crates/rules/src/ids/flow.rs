@@ -314,6 +314,10 @@ impl Flow {
             if rule.sections.is_empty() && self.bare.contains(&number) {
                 continue;
             }
+            // Rules that look at the stream may change the bits that it asks for.
+            if stream != 0 && rule.is_bare() && rule.bits.iter().any(|bits| bits.verb.is_test()) {
+                continue;
+            }
             if !trial.is_due(number, rule, direction, transaction) {
                 continue;
             }
@@ -359,13 +363,17 @@ impl Flow {
     /// Tries rules on a stream whose peer speaks next, or which has ended. What comes behind is looked at for itself, as a message of
     /// its own.
     pub fn turn(&mut self, direction: Direction, desk: &mut Desk<'_>) {
+        self.end_stream(direction, desk);
+        self.forget_stream(side(direction));
+    }
+
+    fn end_stream(&mut self, direction: Direction, desk: &mut Desk<'_>) {
         let (at, kind) = (side(direction), self.kind(Buffer::Payload, direction));
         if let Some(body) = &mut self.streams[at] {
             body.set_kind(kind, desk.rules);
             body.finish(desk.rules, &mut self.trials[at].pending);
         }
         self.try_stream(direction, desk);
-        self.forget_stream(at);
     }
 
     fn forget_stream(&mut self, at: usize) {
@@ -373,11 +381,16 @@ impl Flow {
         self.turns[at] = self.turns[at].wrapping_add(1);
     }
 
-    /// Tries rules on a datagram, which is a stream of its own.
+    /// Tries rules on a datagram, which is a stream of its own until it is ended.
     pub fn datagram(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
         self.forget_stream(side(direction));
         self.payload(direction, bytes, desk);
-        self.turn(direction, desk);
+        self.end_stream(direction, desk);
+    }
+
+    /// Forgets a datagram, after the transactions that it carries.
+    pub fn end_datagram(&mut self, direction: Direction) {
+        self.forget_stream(side(direction));
     }
 
     /// Tries rules about packets on one.

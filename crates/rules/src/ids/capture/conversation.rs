@@ -5,13 +5,15 @@ use super::super::flow::{Desk, Flow, Site, Tuple};
 use super::super::rule::Transport;
 use super::dns::{self, Dns};
 use super::exchange::Ways;
+use super::head;
 use super::http::Http;
 use super::http2::{self, Http2};
-use super::packet::{ACK, Carried, FIN, Packet, RST, SYN};
+use super::packet::{ACK, Carried, FIN, Packet, RST, SYN, Segment};
 use super::record::{Anomaly, Content, End, Layer, Log, State, Summary};
 use super::smtp::Smtp;
 use super::stream::Stream;
 use super::tls::Tls;
+use super::window::Window;
 
 /// Bytes that tell a protocol without a line end.
 const HEAD_BYTES: usize = 64;
@@ -32,6 +34,8 @@ pub(super) struct Conversation {
     pub turn: u64,
     pub has_alerted: bool,
     streams: [Stream; 2],
+    /// The windows of the client and of the server, for what the other sends.
+    windows: [Window; 2],
     app: Reader,
     /// The first bytes of the side that begins, until they tell the protocol, and those of the answer.
     head: Vec<u8>,
@@ -86,6 +90,7 @@ impl Conversation {
             turn: 0,
             has_alerted: false,
             streams: [Stream::default(), Stream::default()],
+            windows: [Window::default(), Window::default()],
             app: Reader::Unknown,
             head: Vec::new(),
             answer: Vec::new(),
@@ -151,16 +156,18 @@ impl Conversation {
         traffic.bytes[at] = traffic.bytes[at].saturating_add(bytes as u64);
         traffic.last_micros = micros;
         match packet.carried {
-            Carried::Segment { sequence, flags, bytes } => {
-                traffic.flags[at] |= flags;
-                self.segment(direction, sequence, flags, bytes, desk);
+            Carried::Segment(segment) => {
+                traffic.flags[at] |= segment.flags;
+                self.segment(direction, segment, desk);
             }
             Carried::Datagram(bytes) => self.datagram(direction, bytes, desk),
         }
     }
 
-    fn segment(&mut self, direction: Direction, sequence: u32, flags: u8, bytes: &[u8], desk: &mut Desk<'_>) {
+    fn segment(&mut self, direction: Direction, segment: Segment<'_>, desk: &mut Desk<'_>) {
+        let Segment { sequence, flags, bytes, urgent, .. } = segment;
         let at = side(direction);
+        self.note_window(at, segment);
         let mut ready = Vec::new();
         if flags & RST != 0 {
             // Bytes of a reset are no part of the stream.
@@ -174,7 +181,9 @@ impl Conversation {
         } else {
             sequence
         };
-        self.streams[at].segment(sequence, bytes, &mut ready);
+        let limit = self.windows[1 - at].limit();
+        self.streams[at].note_urgent(sequence, urgent);
+        self.streams[at].segment(sequence, bytes, limit, &mut ready);
         self.tell_gap(direction);
         if flags & FIN != 0 {
             self.is_closed[at] = true;
@@ -184,6 +193,17 @@ impl Conversation {
         // Nothing is to come, and the other side may not answer.
         if self.streams[at].is_whole() && self.speaker == Some(direction) {
             self.flow.turn(direction, desk);
+        }
+    }
+
+    /// Notes how far a side lets the other send.
+    fn note_window(&mut self, at: usize, segment: Segment<'_>) {
+        if segment.flags & SYN != 0 {
+            self.windows[at].open(segment);
+        }
+        let is_scaled = self.windows.iter().all(|window| window.scale.is_some());
+        if segment.flags & ACK != 0 {
+            self.windows[at].widen(segment, is_scaled && segment.flags & SYN == 0);
         }
     }
 
@@ -360,9 +380,7 @@ impl Conversation {
             _ if bytes.starts_with(b"SSH-") => (App::Ssh, Reader::None),
             Direction::ToServer if bytes.starts_with(http2::MAGIC) => (App::Http2, Reader::Http2(Box::default())),
             Direction::ToClient if http2::is_greeting(bytes) => (App::Http2, Reader::Http2(Box::default())),
-            Direction::ToServer if word > 0 && bytes.get(word).is_some_and(|byte| matches!(byte, b' ' | b'\t')) => {
-                (App::Http, Reader::Http(Box::default()))
-            }
+            Direction::ToServer if head::is_request(bytes, word, port) => (App::Http, Reader::Http(Box::default())),
             Direction::ToServer => return Reader::Unclear,
             Direction::ToClient => (App::Other, Reader::None),
         };
@@ -373,10 +391,10 @@ impl Conversation {
     fn datagram(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
         self.flow.packet(direction, bytes, desk);
         self.flow.datagram(direction, bytes, desk);
-        if self.tuple.server.1 != dns::PORT || direction != Direction::ToServer {
-            return;
+        if self.tuple.server.1 == dns::PORT && direction == Direction::ToServer {
+            dns::ask(bytes, &mut Ways { flow: &mut self.flow, desk, log: &mut self.log });
         }
-        dns::ask(bytes, &mut Ways { flow: &mut self.flow, desk, log: &mut self.log });
+        self.flow.end_datagram(direction);
     }
 
     fn tell_gap(&mut self, direction: Direction) {

@@ -48,6 +48,65 @@ pub(super) fn request_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     (method, target, protocol)
 }
 
+/// Methods of requests that are known at any port (RFC 9110, RFC 4918, RFC 5789, and the older ones of libhtp).
+const METHODS: &[&[u8]] = &[
+    b"GET",
+    b"HEAD",
+    b"POST",
+    b"PUT",
+    b"DELETE",
+    b"CONNECT",
+    b"OPTIONS",
+    b"TRACE",
+    b"PATCH",
+    b"PROPFIND",
+    b"PROPPATCH",
+    b"MKCOL",
+    b"COPY",
+    b"MOVE",
+    b"LOCK",
+    b"UNLOCK",
+    b"REPORT",
+    b"SEARCH",
+    b"VERSION-CONTROL",
+    b"CHECKOUT",
+    b"UNCHECKOUT",
+    b"CHECKIN",
+    b"UPDATE",
+    b"LABEL",
+    b"MKWORKSPACE",
+    b"MKACTIVITY",
+    b"BASELINE-CONTROL",
+    b"MERGE",
+    b"INVALID",
+    b"ERROR",
+    b"PURGE",
+    b"NOTIFY",
+    b"SUBSCRIBE",
+    b"UNSUBSCRIBE",
+    b"M-SEARCH",
+    b"MKCALENDAR",
+    b"ACL",
+    b"BIND",
+    b"RPC_IN_DATA",
+    b"RPC_OUT_DATA",
+    b"CCM_POST",
+    b"BPROPFIND",
+];
+/// Ports of web servers and proxies, where each word is a method.
+const WEB_PORTS: &[u16] = &[80, 81, 3128, 8000, 8008, 8080, 8081, 8888];
+
+/// Whether the first bytes of a client, whose first word is so long, are a request: the method is known, or the line names HTTP.
+pub(super) fn is_request(bytes: &[u8], word: usize, port: u16) -> bool {
+    let has_target = word > 0 && bytes.get(word).is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+    let names_http = || {
+        let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        memchr::memmem::find(&line.to_ascii_uppercase(), b" HTTP/").is_some()
+    };
+    let is_known = || METHODS.iter().any(|method| method.eq_ignore_ascii_case(&bytes[..word]));
+    has_target && (WEB_PORTS.contains(&port) || is_known() || names_http())
+}
+
 /// Protocol, status and message of the first line of a response.
 pub(super) fn status_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let (protocol, rest) = word(line);

@@ -22,6 +22,7 @@ mod stream;
 mod tls;
 mod unread;
 mod uri;
+mod window;
 
 use super::flow::Peer;
 use super::rule::Transport;

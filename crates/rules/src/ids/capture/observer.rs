@@ -149,9 +149,9 @@ impl<'r> Observer<'r> {
 
     /// The flow of a packet, which may not be known yet, and the way that the packet goes.
     fn place(&mut self, packet: &Packet<'_>) -> (Key, Direction) {
-        let flags = match packet.carried {
-            Carried::Segment { flags, .. } => flags & (SYN | ACK),
-            Carried::Datagram(_) => 0,
+        let (flags, bytes) = match packet.carried {
+            Carried::Segment(segment) => (segment.flags & (SYN | ACK), segment.bytes),
+            Carried::Datagram(_) => (0, &[][..]),
         };
         let is_udp = matches!(packet.carried, Carried::Datagram(_));
         let (there, back) = ((packet.source, packet.target, is_udp), (packet.target, packet.source, is_udp));
@@ -162,7 +162,9 @@ impl<'r> Observer<'r> {
         if self.flows.contains_key(&there) {
             return (there, Direction::ToServer);
         }
-        let is_from_server = flags == SYN | ACK || packet.source.1 < 1024 && packet.target.1 >= 1024 && !opens;
+        // A capture may begin in the middle of a connection, with a response.
+        let is_response = bytes.starts_with(b"HTTP/1.") || packet.source.1 < 1024 && packet.target.1 >= 1024;
+        let is_from_server = flags == SYN | ACK || is_response && !opens;
         match self.flows.contains_key(&back) || is_from_server {
             true => (back, Direction::ToClient),
             false => (there, Direction::ToServer),

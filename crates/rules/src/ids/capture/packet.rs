@@ -27,8 +27,51 @@ pub(super) struct Packet<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carried<'a> {
-    Segment { sequence: u32, flags: u8, bytes: &'a [u8] },
+    Segment(Segment<'a>),
     Datagram(&'a [u8]),
+}
+
+/// A segment of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment<'a> {
+    pub sequence: u32,
+    pub acknowledged: u32,
+    pub flags: u8,
+    pub window: u16,
+    /// The number of urgent bytes from its beginning; the last of them is no part of the stream.
+    pub urgent: u16,
+    /// The exponent of later windows, where an option says it.
+    pub scale: Option<u8>,
+    pub bytes: &'a [u8],
+}
+
+impl Segment<'_> {
+    fn read(bytes: &[u8]) -> Option<Segment<'_>> {
+        let word = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let head = (usize::from(bytes.get(12)? >> 4) * 4).max(20);
+        let flags = *bytes.get(13)?;
+        Some(Segment {
+            sequence: word(4)?,
+            acknowledged: word(8)?,
+            flags,
+            window: half(bytes, 14)?,
+            urgent: if flags & URG == 0 { 0 } else { half(bytes, 18)? },
+            scale: scale(bytes.get(20..head)?),
+            bytes: bytes.get(head..)?,
+        })
+    }
+}
+
+/// The scale of windows in the options of a segment (RFC 7323, section 2).
+fn scale(mut options: &[u8]) -> Option<u8> {
+    loop {
+        options = match options {
+            [1, rest @ ..] => rest,
+            [3, 3, scale, ..] => return Some((*scale).min(14)),
+            [0, ..] | [] | [_] => return None,
+            [_, length, ..] => options.get(usize::from(*length).max(2)..)?,
+        };
+    }
 }
 
 /// A packet, or a part of one.
@@ -55,6 +98,7 @@ pub(super) const FIN: u8 = 1;
 pub(super) const SYN: u8 = 2;
 pub(super) const RST: u8 = 4;
 pub(super) const ACK: u8 = 16;
+const URG: u8 = 32;
 
 /// Reads a packet; none where it carries nothing that is followed.
 pub(super) fn read(link: Link, bytes: &[u8]) -> Option<Read<'_>> {
@@ -220,11 +264,7 @@ pub(super) fn joined(key: Key, bytes: &[u8], depth: u8) -> Option<Read<'_>> {
 /// Reads the content of a packet of IP: a segment, a datagram, or another packet.
 fn carried(protocol: u8, bytes: &[u8], [source, target]: [IpAddr; 2], depth: u8) -> Option<Read<'_>> {
     let carried = match protocol {
-        6 => {
-            let head = usize::from(bytes.get(12)? >> 4) * 4;
-            let sequence = u32::from_be_bytes(bytes.get(4..8)?.try_into().ok()?);
-            Carried::Segment { sequence, flags: *bytes.get(13)?, bytes: bytes.get(head.max(20)..)? }
-        }
+        6 => Carried::Segment(Segment::read(bytes)?),
         17 => {
             let end = usize::from(half(bytes, 4)?).clamp(8, bytes.len().max(8));
             let content = bytes.get(8..end)?;
@@ -299,7 +339,7 @@ mod tests {
         let plain = segment();
         let Some(Read::Whole(segment)) = internet(&plain, 0) else { panic!("no segment") };
         assert!(
-            matches!(segment.carried, Carried::Segment { bytes: b"text", .. }) && segment.source.1 == 1,
+            matches!(segment.carried, Carried::Segment(Segment { bytes: b"text", .. })) && segment.source.1 == 1,
             "{segment:?}"
         );
         let wanted = Read::Whole(segment);

@@ -3,12 +3,14 @@
 //! Where segments overlap, the bytes of the one that begins first are taken, as BSD, Linux and Windows do; of two that begin at one place
 //! the first to come. Gaps are waited for until too many bytes or runs wait behind them; then the first is passed over.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes that wait behind a gap.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Runs of bytes that wait, each behind a gap of its own.
 const RUNS_MAX: usize = 4096;
+/// Urgent bytes ahead.
+const URGENT_MAX: usize = 64;
 
 /// A direction.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub(super) struct Stream {
     position: u64,
     /// The number behind its last byte, once its side has said that there are no more.
     end: Option<u32>,
+    /// Places of urgent bytes, which are no part of what the application reads (RFC 6093, section 2).
+    urgent: BTreeSet<u64>,
     /// A gap was passed over since this was last asked.
     pub has_gap: bool,
 }
@@ -47,12 +51,23 @@ impl Stream {
         self.end.is_some() && self.end == self.next
     }
 
-    /// Takes a segment, and hands on what is in order now.
-    pub fn segment(&mut self, sequence: u32, bytes: &[u8], out: &mut Vec<u8>) {
+    /// Notes how many bytes of a segment are urgent; the last of them is read apart from the others.
+    pub fn note_urgent(&mut self, sequence: u32, count: u16) {
         let next = *self.next.get_or_insert(sequence);
+        let ahead = sequence.wrapping_add(u32::from(count)).wrapping_sub(next).wrapping_sub(1);
+        if count > 0 && ahead < 1 << 31 && self.urgent.len() < URGENT_MAX {
+            self.urgent.insert(self.position.saturating_add(u64::from(ahead)));
+        }
+    }
+
+    /// Takes a segment, and hands on what is in order now. One that leaves a gap and begins beyond the limit is not taken.
+    pub fn segment(&mut self, sequence: u32, bytes: &[u8], limit: Option<u32>, out: &mut Vec<u8>) {
+        let next = *self.next.get_or_insert(sequence);
+        let is_beyond = limit.is_some_and(|limit| sequence.wrapping_sub(limit).wrapping_sub(1) < 1 << 31);
         let distance = sequence.wrapping_sub(next);
         let distance = i64::from(i32::from_ne_bytes(distance.to_ne_bytes()));
         let (at, bytes) = match u64::try_from(distance) {
+            Ok(1..) if is_beyond => return,
             Ok(ahead) => (self.position.saturating_add(ahead), bytes),
             // Part of it has come before.
             Err(_) => {
@@ -106,8 +121,20 @@ impl Stream {
     }
 
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(bytes);
-        self.position = self.position.saturating_add(bytes.len() as u64);
+        let end = self.position.saturating_add(bytes.len() as u64);
+        let mut rest = bytes;
+        while let Some(place) = self.urgent.first().copied().filter(|place| *place < end) {
+            self.urgent.pop_first();
+            let taken = end - rest.len() as u64;
+            let ahead = place.checked_sub(taken).and_then(|ahead| usize::try_from(ahead).ok());
+            let Some((before, [_, behind @ ..])) = ahead.and_then(|ahead| rest.split_at_checked(ahead)) else {
+                continue;
+            };
+            out.extend_from_slice(before);
+            rest = behind;
+        }
+        out.extend_from_slice(rest);
+        self.position = end;
         let by = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         self.next = self.next.map(|next| next.wrapping_add(by));
     }
@@ -151,13 +178,13 @@ mod tests {
         let (mut stream, mut out) = (Stream::default(), Vec::new());
         stream.open(u32::MAX - 2);
         let first = u32::MAX - 1;
-        stream.segment(first.wrapping_add(4), b"ef", &mut out);
-        stream.segment(first.wrapping_add(2), b"cde", &mut out);
+        stream.segment(first.wrapping_add(4), b"ef", None, &mut out);
+        stream.segment(first.wrapping_add(2), b"cde", None, &mut out);
         assert!(out.is_empty());
-        stream.segment(first, b"abX", &mut out);
-        stream.segment(first, b"abX", &mut out);
+        stream.segment(first, b"abX", None, &mut out);
+        stream.segment(first, b"abX", None, &mut out);
         assert_eq!(out, b"abXdef");
-        stream.segment(first.wrapping_add(9), b"z", &mut out);
+        stream.segment(first.wrapping_add(9), b"z", None, &mut out);
         stream.close(&mut out);
         assert_eq!(out, b"abXdefz");
     }
@@ -166,7 +193,7 @@ mod tests {
     fn put(segments: &[(u32, &[u8])]) -> (Stream, Vec<u8>) {
         let (mut stream, mut out) = (Stream::default(), Vec::new());
         stream.open(u32::MAX);
-        segments.iter().for_each(|(at, bytes)| stream.segment(*at, bytes, &mut out));
+        segments.iter().for_each(|(at, bytes)| stream.segment(*at, bytes, None, &mut out));
         (stream, out)
     }
 
@@ -193,7 +220,7 @@ mod tests {
         for segments in [places.clone().map(byte).collect::<Vec<_>>(), places.rev().map(byte).collect()] {
             let (mut stream, mut out) = put(&segments);
             assert!((stream.waiting.len(), out.is_empty(), stream.has_gap) == (1, true, false));
-            stream.segment(0, &text[..1], &mut out);
+            stream.segment(0, &text[..1], None, &mut out);
             assert!(out == text && stream.waiting_bytes == 0);
         }
         let apart: Vec<_> = (1..=RUNS_MAX + 1).map(|at| byte(at * 2)).collect();
@@ -203,5 +230,37 @@ mod tests {
         let apart: Vec<_> = (1..40).map(|at| (at * 60_001, &large[..])).collect();
         let (stream, out) = put(&apart);
         assert!(stream.waiting_bytes <= WAITING_BYTES_MAX && stream.has_gap && out.len() >= 60_000);
+    }
+
+    #[test]
+    fn urgent_bytes_are_no_part_of_the_stream() {
+        for order in [[0, 1, 2], [2, 1, 0], [0, 2, 1]] {
+            let (mut stream, mut out) = (Stream::default(), Vec::new());
+            stream.open(9);
+            let segments: [(u32, &[u8], u16); 3] = [(10, b"/malicX", 7), (17, b"ious!", 0), (22, b"yz", 1)];
+            for (sequence, bytes, urgent) in order.map(|at| segments[at]) {
+                stream.note_urgent(sequence, urgent);
+                stream.segment(sequence, bytes, None, &mut out);
+            }
+            assert_eq!(out, b"/malicious!z", "{order:?}");
+        }
+        let (mut stream, mut out) = (Stream::default(), Vec::new());
+        (0..1000).for_each(|at| stream.note_urgent(at * 2, 9));
+        stream.segment(0, b"abcdefghijkl", None, &mut out);
+        assert!(stream.urgent.len() <= URGENT_MAX && out == b"abcdefghjl");
+    }
+
+    #[test]
+    fn bytes_beyond_the_window_do_not_end_a_gap() {
+        let (mut stream, mut out) = (Stream::default(), Vec::new());
+        stream.open(9);
+        stream.segment(100_010, b"ZZ", Some(65_546), &mut out);
+        stream.segment(65_546, b"b", Some(65_546), &mut out);
+        stream.segment(10, b"a", Some(65_546), &mut out);
+        stream.close(&mut out);
+        assert_eq!(out, b"ab");
+        // What leaves no gap is taken whatever the window.
+        stream.segment(65_547, b"c", Some(9), &mut out);
+        assert_eq!(out, b"abc");
     }
 }
