@@ -6,6 +6,7 @@ mod hits;
 mod hostile;
 mod ids;
 mod ids_bytes;
+mod ids_forms;
 mod ids_http2;
 mod ids_keywords;
 mod ids_packets;

@@ -173,7 +173,7 @@ buffers! {
     /// The first line and the head of either side.
     Start Both false ["http.start" "http_start"] None;
     /// The content of a file: a response, an upload, a part of a mail.
-    FileData Both false ["file.data" "file_data"] None;
+    FileData Both true ["file.data" "file_data"] None;
     /// The name of a file.
     FileName Both true ["file.name" "filename"] None;
     /// The server that a TLS client asks for.
@@ -188,6 +188,8 @@ buffers! {
     TlsFingerprint Response false ["tls.cert_fingerprint" "tls_cert_fingerprint"] None;
     /// A certificate of the server's chain.
     TlsCerts Response true ["tls.certs"] None;
+    /// A name that the server's certificate is for besides its subject.
+    TlsAltName Response true ["tls.subjectaltname"] None;
     /// As many bytes as the server's chain has certificates. The name is no keyword.
     TlsChain Response false ["tls.a chain"] None;
     /// The random bytes of either side.
@@ -240,10 +242,13 @@ buffers! {
     Http2HeaderName Both true ["http2.header_name"] None;
 }
 
+/// A set of buffers, a bit each.
+pub(super) type Buffers = u128;
+
 impl Buffer {
     /// The bit that stands for it in a set of buffers.
-    pub(super) fn bit(self) -> u64 {
-        const { assert!((Buffer::Http2HeaderName as u32) < u64::BITS, "the last one has a bit") };
+    pub(super) fn bit(self) -> Buffers {
+        const { assert!((Buffer::Http2HeaderName as u32) < Buffers::BITS, "the last one has a bit") };
         1 << self as u32
     }
 

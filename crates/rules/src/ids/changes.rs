@@ -68,7 +68,8 @@ pub struct Listed {
 impl Listed {
     /// The text that an alert has.
     pub fn message(&self) -> String {
-        let pieces = lexer::pieces(&self.text);
+        let text = lexer::with_lower_names(&self.text);
+        let pieces = lexer::pieces(&text);
         let options = pieces.map(|pieces| pieces.options).unwrap_or_default();
         let value = options.iter().find(|option| option.name == "msg").and_then(|option| option.value);
         let message = value.map(|value| lexer::text(value.trim_ascii()).trim_matches('"').to_owned());
@@ -315,7 +316,8 @@ impl<'a> Line<'a> {
         let text = bare.get(start..)?;
         let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
         Action::named(std::str::from_utf8(text.get(..end)?).ok()?)?;
-        let options = lexer::pieces(text).ok()?.options;
+        let text = lexer::with_lower_names(text);
+        let options = lexer::pieces(&text).ok()?.options;
         let option = |name: &str| options.iter().find(|option| option.name == name);
         let number = |name: &str| {
             option(name).and_then(|option| std::str::from_utf8(option.value?).ok()?.trim().parse().ok()).unwrap_or(0)

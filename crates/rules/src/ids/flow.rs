@@ -15,7 +15,7 @@ use stream::Fuel;
 
 use super::action::Action;
 use super::body::{Body, Open};
-use super::buffer::{App, Buffer, Direction};
+use super::buffer::{App, Buffer, Buffers, Direction};
 use super::evaluate::{Run, View};
 use super::limits::Limits;
 use super::rate::{Event, Rates};
@@ -73,7 +73,7 @@ pub enum Verdict {
 pub struct Site {
     pub(super) bits: HashMap<(u32, Option<IpAddr>, Option<IpAddr>), u64>,
     rates: Rates,
-    added: Added,
+    pub(super) added: Added,
     flows: u64,
     /// Somebody else counts how often rules alert.
     is_uncounted: bool,
@@ -101,7 +101,7 @@ fn side(direction: Direction) -> usize {
 }
 
 /// Rules, by number, with the buffers that they need, a bit each.
-type Unselected = Box<[(u32, u64)]>;
+type Unselected = Box<[(u32, Buffers)]>;
 
 /// A flow.
 #[derive(Debug)]
@@ -476,8 +476,9 @@ impl Flow {
         trial: &mut Trial,
         desk: &mut Desk<'_>,
     ) -> bool {
-        let asks = |bits: &&Bits| bits.verb.is_test();
-        if !rule.conditions.iter().all(|condition| self.meets(condition))
+        let asks = |bits: &&Bits| bits.verb.is_test() || bits.verb.takes_another();
+        let (last, first): (Vec<_>, Vec<_>) = rule.conditions.iter().partition(|condition| condition.changes());
+        if !first.iter().all(|condition| self.meets(condition, direction, desk))
             || !rule.bits.iter().filter(asks).all(|bits| self.test_bits(bits, direction, transaction, desk))
         {
             return false;
@@ -498,7 +499,7 @@ impl Flow {
         };
         let holds = self.sections(rule, rule_number, direction, transaction, trial, &mut run);
         self.work.set(Some(run.work));
-        holds
+        holds && last.iter().all(|condition| self.meets(condition, direction, desk))
     }
 
     /// Whether all sections of a rule hold.
@@ -547,7 +548,7 @@ impl Flow {
             let Some(bytes) = apply_all(&section.transforms, view.bytes()) else { return false };
             run.holds(&section.tests, &view.derived(&bytes))
         };
-        let fits = |of: Direction| section.buffer.side() != super::buffer::Side::Both || of == direction;
+        let fits = |of: Direction| section.fits(of, direction);
         if section.buffer == Buffer::Payload {
             let stream = self.streams[side(direction)].as_ref();
             return stream.is_some_and(|body| holds(&body.view(), run));

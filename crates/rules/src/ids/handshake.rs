@@ -4,9 +4,10 @@
 //! Fingerprints are those of the published texts (JA3: BSD, JA4 for TLS clients: BSD); values that clients make up (RFC 8701) are left
 //! out. The bodies of messages come whole, and are as long as their host lets them be.
 
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt::Write;
 
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use super::buffer::Buffer;
 
@@ -166,15 +167,14 @@ fn fill_facts(version: u16, state: &str, fill: &mut dyn FnMut(Buffer, &[u8])) {
 
 /// The number of a version as `tls.version` and `ssl_version` name it, in hexadecimal digits as in facts.
 pub(super) fn version_named(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "sslv3" => "300",
-        "1.0" | "tls1.0" => "301",
-        "1.1" | "tls1.1" => "302",
-        "1.2" | "tls1.2" => "303",
-        "1.3" | "tls1.3" => "304",
-        _ => return None,
-    })
+    let name = name.to_ascii_lowercase();
+    let is_named = |known: &str| known == name || known.strip_prefix("tls") == Some(&name);
+    VERSIONS.iter().find(|(known, _)| is_named(known)).map(|(_, number)| *number)
 }
+
+/// The versions by their names, with their numbers.
+pub(super) const VERSIONS: &[(&str, &str)] =
+    &[("sslv2", "2"), ("sslv3", "300"), ("tls1.0", "301"), ("tls1.1", "302"), ("tls1.2", "303"), ("tls1.3", "304")];
 
 /// JA3 or JA3S.
 #[derive(Debug, Clone, Default)]
@@ -206,6 +206,25 @@ pub struct Certificate {
     pub not_before: i64,
     /// The time until which it holds.
     pub not_after: i64,
+    /// The other names that it is for: hosts, addresses, mailboxes, URIs.
+    pub names: Vec<String>,
+}
+
+/// Names of a certificate besides its subject.
+const NAMES_MAX: usize = 256;
+
+/// The names of a certificate besides its subject (RFC 5280, section 4.2.1.6).
+fn other_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
+    let name = |name: &GeneralName<'_>| match name {
+        GeneralName::DNSName(name) | GeneralName::RFC822Name(name) | GeneralName::URI(name) => Some((*name).into()),
+        GeneralName::IPAddress(bytes) => match bytes.len() {
+            4 => <[u8; 4]>::try_from(*bytes).ok().map(|bytes| Ipv4Addr::from(bytes).to_string()),
+            _ => <[u8; 16]>::try_from(*bytes).ok().map(|bytes| Ipv6Addr::from(bytes).to_string()),
+        },
+        _ => None,
+    };
+    extension.value.general_names.iter().filter_map(name).take(NAMES_MAX).collect()
 }
 
 impl Certificate {
@@ -225,6 +244,7 @@ impl Certificate {
             fingerprint: colons(&digest::sha1::digest(bytes)),
             not_before: certificate.validity().not_before.timestamp(),
             not_after: certificate.validity().not_after.timestamp(),
+            names: other_names(&certificate),
         })
     }
 }
@@ -246,6 +266,7 @@ pub(super) fn certificates(body: &[u8], seconds: i64, fill: &mut dyn FnMut(Buffe
     fill(Buffer::TlsIssuer, certificate.issuer.as_bytes());
     fill(Buffer::TlsSerial, certificate.serial.as_bytes());
     fill(Buffer::TlsFingerprint, certificate.fingerprint.as_bytes());
+    certificate.names.iter().for_each(|name| fill(Buffer::TlsAltName, name.as_bytes()));
     let is_valid = (certificate.not_before..=certificate.not_after).contains(&seconds);
     let is_expired = seconds > certificate.not_after;
     for (holds, fact) in [(is_valid, "certificate valid"), (is_expired, "certificate expired")] {
@@ -365,5 +386,26 @@ mod tests {
         assert!(certificates(&vector(3, &vector(3, b"no DER")), 0, &mut |_, _| {}).is_none());
         let empty = Offer::read(&hello(0x301, &[], &[], &[], &[])).expect("an offer");
         assert_eq!(empty.ja4(), "t10i000000_000000000000_000000000000");
+    }
+
+    #[test]
+    fn names_of_certificates_fill_a_buffer_each() {
+        let text = "MIIByzCCAXGgAwIBAgIUAa/UckCASUH9DTF7h8Ghe0koW6QwCgYIKoZIzj0EAwIwETEPMA0GA1UEAwwGYS50ZXN0MB4XDTI2MTEz\
+            MDIyMDQ1NVoXDTM2MTEyNzIyMDQ1NVowETEPMA0GA1UEAwwGYS50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE2QNOjR7g\
+            wRtVw2odGeJ11PlQjDWP91lIZ+0jmzsZjNL62nE0OYtM8ZDS0M8G61M6qxfahXobJ969XhkFwgOWVKOBpjCBozAdBgNVHQ4EFgQU\
+            smYe/SuEJp7mKEb/pstd2Eu+EZUwHwYDVR0jBBgwFoAUsmYe/SuEJp7mKEb/pstd2Eu+EZUwDwYDVR0TAQH/BAUwAwEB/zBQBgNV\
+            HREESTBHggZhLnRlc3SCCnd3dy5iLnRlc3SHBMAAAgGHECABDbgAAAAAAAAAAAAAAAGBCW1lQGMudGVzdIYOaHR0cDovL2QudGVz\
+            dC8wCgYIKoZIzj0EAwIDSAAwRQIgFJ1qsWJJqSxKcC5s/ALCdgJMvf5QnVhH9FrLdZJRju4CIQD020NyEkM0K4R1ONItqYMwxfbc\
+            I1wUBUgZur0z4QdCBg==";
+        let certificate = text::base64::decode_loosely(text);
+        let body = vector(3, &vector(3, &certificate));
+        let mut names = Vec::new();
+        let mut fill = |buffer: Buffer, bytes: &[u8]| {
+            if buffer == Buffer::TlsAltName {
+                names.push(String::from_utf8_lossy(bytes).into_owned());
+            }
+        };
+        assert_eq!(certificates(&body, 0, &mut fill).expect("a certificate").subject, "CN=a.test");
+        assert_eq!(names, ["a.test", "www.b.test", "192.0.2.1", "2001:db8::1", "me@c.test", "http://d.test/"]);
     }
 }

@@ -134,6 +134,27 @@ pub(super) fn pieces(text: &[u8]) -> Result<Pieces<'_>, String> {
     Ok(Pieces { head: words(head)?, options: options(rest)? })
 }
 
+/// A rule with the names of its options in lower case: cases do not count there.
+pub(super) fn with_lower_names(text: &[u8]) -> Cow<'_, [u8]> {
+    let places: Vec<Range<usize>> = pieces(text)
+        .map(|pieces| pieces.options)
+        .unwrap_or_default()
+        .iter()
+        .filter(|option| option.name.bytes().any(|byte| byte.is_ascii_uppercase()))
+        .map(|option| {
+            let at = option.name.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+            at..at + option.name.len()
+        })
+        .collect();
+    let mut text = Cow::Borrowed(text);
+    for place in places {
+        if let Some(name) = text.to_mut().get_mut(place) {
+            name.make_ascii_lowercase();
+        }
+    }
+    text
+}
+
 /// Words with blanks between them; a list in brackets is one word.
 fn words(head: &[u8]) -> Result<Vec<&[u8]>, String> {
     let (mut words, mut depth, mut start) = (Vec::new(), 0u32, None);
@@ -180,6 +201,9 @@ fn options(mut rest: &[u8]) -> Result<Vec<Opt<'_>>, String> {
             continue;
         }
         let name = std::str::from_utf8(name).map_err(|_| "an option whose name is not text")?;
+        if name.contains(char::is_whitespace) {
+            return Err(format!("{:?} is no name of an option; a ; may be missing", self::text(name.as_bytes())));
+        }
         options.push(Opt { name, value });
     }
 }
@@ -221,6 +245,17 @@ pub(super) fn quoted(value: &[u8]) -> Result<(&[u8], &[u8]), String> {
     }
     Err("a quote that is not closed; a ; inside is written \\;".into())
 }
+
+/// The text between the quotes of a value behind which nothing stands.
+pub(super) fn only_quoted(value: &[u8]) -> Result<&[u8], String> {
+    match quoted(value)? {
+        (text, []) => Ok(text),
+        _ => Err(BEHIND_QUOTES.into()),
+    }
+}
+
+/// The reason against a value that goes on behind its quotes.
+pub(super) const BEHIND_QUOTES: &str = "words behind the quotes; a ; may be missing";
 
 /// The items of a value between commas, without blanks around them.
 pub(super) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {

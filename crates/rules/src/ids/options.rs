@@ -3,15 +3,15 @@
 //! Contents with a modifier of a buffer behind them, as Snort before 3 has them, go to the same sections as those behind a
 //! sticky keyword.
 
-use super::buffer::{App, Buffer, Direction};
+use super::buffer::{App, Buffer, Direction, Side};
 use super::condition;
 use super::events::event_named;
 use super::handshake;
 use super::keywords;
-use super::lexer::{Opt, items, negated, quoted, text};
+use super::lexer::{BEHIND_QUOTES, Opt, items, negated, only_quoted, text};
 use super::limits::Limits;
 use super::rate;
-use super::rule::{BitVerb, Bits, Condition, Content, Order, Rule, Scope, Section, Sizes, Test, Value};
+use super::rule::{Amount, BitVerb, Bits, Condition, Content, Order, Port, Rule, Scope, Section, Sizes, Test, Value};
 use super::sets::Sets;
 use super::transform::{Transform, excluding};
 use super::values::{self, Names, number};
@@ -45,7 +45,10 @@ pub(super) struct Options<'r, 's> {
     names: Names,
     /// The buffer at hand, and what is derived from it.
     buffer: Buffer,
+    way: Option<Direction>,
     transforms: Vec<Transform>,
+    /// Whether the address of the source or the destination is at hand in place of a buffer.
+    address: Option<Port>,
     /// Whether the next test begins a section of its own.
     is_fresh: bool,
     /// Whether tests go to the Base64 that was decoded last.
@@ -66,7 +69,9 @@ pub(super) fn read(rule: &mut Rule, options: &[Opt<'_>], shared: &mut Shared<'_>
         shared,
         names: Names::default(),
         buffer: Buffer::Payload,
+        way: None,
         transforms: Vec::new(),
+        address: None,
         is_fresh: false,
         in_base64: false,
         last: None,
@@ -109,7 +114,7 @@ impl Options<'_, '_> {
     fn head(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
         let parse = |value: &[u8]| text(value).trim().parse::<u32>().map_err(|_| "no number".to_string());
         match name {
-            "msg" => self.rule.message = message(quoted(value)?.0),
+            "msg" => self.rule.message = message(only_quoted(value)?),
             "sid" => self.rule.sid = parse(value)?,
             "gid" => self.rule.gid = parse(value)?,
             "rev" => self.rule.rev = parse(value)?,
@@ -247,9 +252,14 @@ impl Options<'_, '_> {
 
     /// Adds a test to the section of a buffer; the first of its kind is made.
     fn push_to(&mut self, buffer: Buffer, transforms: &[Transform], test: Test) {
-        let known = self.rule.sections.iter().rposition(|one| one.buffer == buffer && one.transforms == transforms);
+        self.push_of(None, buffer, transforms, test);
+    }
+
+    fn push_of(&mut self, way: Option<Direction>, buffer: Buffer, transforms: &[Transform], test: Test) {
+        let is_one = |one: &Section| one.buffer == buffer && one.transforms == transforms && one.way == way;
+        let known = self.rule.sections.iter().rposition(is_one);
         let at = known.filter(|_| !self.is_fresh).unwrap_or_else(|| {
-            self.rule.sections.push(Section { buffer, transforms: transforms.to_vec(), tests: Vec::new() });
+            self.rule.sections.push(Section { buffer, way, transforms: transforms.to_vec(), tests: Vec::new() });
             self.rule.sections.len() - 1
         });
         self.is_fresh = false;
@@ -273,7 +283,7 @@ impl Options<'_, '_> {
             return Ok(());
         }
         let transforms = std::mem::take(&mut self.transforms);
-        self.push_to(self.buffer, &transforms, test);
+        self.push_of(self.way, self.buffer, &transforms, test);
         self.transforms = transforms;
         Ok(())
     }
@@ -315,7 +325,7 @@ impl Options<'_, '_> {
         if self.whole.len() >= self.shared.limits.tests_max {
             return Err("too many tests".into());
         }
-        self.whole.push(Section { buffer, transforms: Vec::new(), tests: vec![test] });
+        self.whole.push(Section { buffer, way: None, transforms: Vec::new(), tests: vec![test] });
         Ok(true)
     }
 
@@ -325,8 +335,22 @@ impl Options<'_, '_> {
             self.in_base64 = true;
             return true;
         }
+        let address = match option.name {
+            "ip.src" => Some(Port::Source),
+            "ip.dst" => Some(Port::Target),
+            _ => None,
+        };
+        if address.is_some() {
+            (self.address, self.in_base64) = (address, false);
+            return true;
+        }
         let Some(buffer) = Buffer::sticky(option.name) else { return false };
-        let narrowed = match option.value {
+        let way = match option.value {
+            Some(b"to_server") => Some(Direction::ToServer),
+            Some(b"to_client") => Some(Direction::ToClient),
+            _ => None,
+        };
+        let narrowed = match option.value.filter(|_| way.is_none()) {
             None => Some((buffer, part_of_random(option.name))),
             Some(b"mime") if option.name == "file_data" => Some((buffer, None)),
             Some(value) if option.name.starts_with("http_") => narrowed(buffer, value),
@@ -334,11 +358,17 @@ impl Options<'_, '_> {
         };
         let Some((buffer, part)) = narrowed else { return false };
         (self.buffer, self.in_base64, self.is_fresh) = (buffer, false, buffer.is_multi());
+        (self.way, self.address) = (way.filter(|_| buffer.side() == Side::Both), None);
         self.transforms = part.into_iter().collect();
         true
     }
 
     fn test(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
+        if let Some(end) = self.address
+            && self.test_address(end, name, value)?
+        {
+            return Ok(true);
+        }
         let test = match name {
             "content" | "uricontent" => return self.content(name, value).map(|()| true),
             "pcre" | "regex" => {
@@ -351,6 +381,9 @@ impl Options<'_, '_> {
             }
             "byte_test" | "byte_jump" | "byte_extract" | "byte_math" => {
                 if items(value).any(|item| item == b"dce") {
+                    // Later options may use its value.
+                    let list: Vec<&[u8]> = items(value).filter(|item| *item != b"dce").collect();
+                    values::bytes(name, &list.join(&b','), &mut self.names)?;
                     self.rule.idle.get_or_insert_with(|| "dce".into());
                     return Ok(true);
                 }
@@ -381,6 +414,24 @@ impl Options<'_, '_> {
         Ok(true)
     }
 
+    /// A test of an address: data sets have them, as bytes no rule looks at them.
+    fn test_address(&mut self, end: Port, name: &str, value: &[u8]) -> Result<bool, String> {
+        match name {
+            "dataset" | "datarep" => {
+                let test = self.shared.sets.read(name, value, self.shared.limits)?;
+                if self.rule.conditions.len() >= self.shared.limits.tests_max {
+                    return Err("too many tests".into());
+                }
+                self.rule.conditions.push(Condition::Address { end, test: Box::new(test) });
+            }
+            "content" | "pcre" | "bsize" | "byte_test" | "byte_jump" | "byte_extract" | "byte_math" | "isdataat" => {
+                self.rule.idle.get_or_insert_with(|| "ip.src".into());
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Adds a relative test where the last content went: modifiers have no buffer at hand.
     fn follow(&mut self, test: Test) {
         let place = self.last.and_then(|at| self.rule.sections.get(at));
@@ -399,7 +450,7 @@ impl Options<'_, '_> {
         }
         let rest = rest.strip_prefix(b",").unwrap_or(rest);
         if !rest.is_empty() && !self.shared.is_snort3 {
-            return Err("words behind the quotes".into());
+            return Err(BEHIND_QUOTES.into());
         }
         for item in items(rest).filter(|item| !item.is_empty()) {
             let item = text(item);
@@ -476,6 +527,9 @@ impl Options<'_, '_> {
             verb => bit_verb(verb).ok_or_else(|| format!("no verb {verb}"))?,
         };
         let name = list.next().filter(|name| !name.is_empty()).ok_or("no name")?;
+        if name.split(['|', '&']).any(|name| name.trim().contains(char::is_whitespace)) {
+            return Err(format!("{name:?} is no name; a ; may be missing"));
+        }
         let is_any = name.contains('|');
         let separator = if is_any { '|' } else { '&' };
         let names: Vec<u32> = name.split(separator).map(|name| self.bit(family, name)).collect();
@@ -530,17 +584,23 @@ impl Options<'_, '_> {
     fn flow_number(&mut self, value: &str) -> Result<(), String> {
         let list: Vec<&str> = value.split(',').map(str::trim).collect();
         let (Some(name), Some(verb)) = (list.first(), list.get(1)) else { return Err("no name and verb".into()) };
-        let amount = list.get(2).and_then(|value| number(value));
+        let named = |name: &&&str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '-');
+        let amount = match list.get(2) {
+            Some(value) => number(value)
+                .map(Amount::Number)
+                .or_else(|| Some(value).filter(named).map(|name| Amount::Named(self.bit("flowint", name)))),
+            None => None,
+        };
         let verb = match (*verb, amount) {
             ("=", Some(amount)) => BitVerb::Put(amount),
             ("+", Some(amount)) => BitVerb::Add(amount),
-            ("-", Some(amount)) => BitVerb::Add(-amount),
+            ("-", Some(amount)) => BitVerb::Subtract(amount),
             ("isset", _) => BitVerb::IsSet,
             ("notset" | "isnotset", _) => BitVerb::IsNotSet,
             (order, Some(amount)) => {
                 BitVerb::Compare(Order::named(order.as_bytes()).ok_or("an order that is not known")?, amount)
             }
-            _ => return Err("no number; names of other numbers are not supported".into()),
+            _ => return Err("no number and no name of one".into()),
         };
         let name = self.bit("flowint", name);
         self.rule.bits.push(Bits { is_xbits: false, scope: Scope::Flow, names: vec![name], verb });
@@ -622,7 +682,14 @@ fn facts_of_tls(option: &Opt<'_>) -> Option<String> {
         ("tls_cert_valid", None) => Some(vec!["certificate valid".into()]),
         ("tls_cert_expired", None) => Some(vec!["certificate expired".into()]),
         ("tls.version", Some(name)) => version(name).map(|fact| vec![fact]),
-        ("ssl_version", Some(names)) => names.split(',').map(version).collect(),
+        ("ssl_version", Some(names)) => match names.trim().strip_prefix('!') {
+            Some(names) => {
+                let excluded: Vec<String> = names.split(',').map(version).collect::<Option<_>>()?;
+                let others = handshake::VERSIONS.iter().filter_map(|(name, _)| version(name));
+                Some(others.filter(|fact| !excluded.contains(fact)).collect())
+            }
+            None => names.split(',').map(version).collect(),
+        },
         ("ssl_state", Some(names)) => names.split([',', '|']).map(state).collect::<Option<Vec<String>>>(),
         _ => None,
     };

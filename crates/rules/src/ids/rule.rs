@@ -4,7 +4,7 @@ use pattern::expression::{Expression, Opening};
 
 use super::action::Action;
 use super::address::{Addresses, Ports};
-use super::buffer::{App, Buffer, Direction, Side};
+use super::buffer::{App, Buffer, Buffers, Direction, Side};
 use super::transform::Transform;
 
 /// A transport protocol.
@@ -75,7 +75,7 @@ pub struct Rule {
     /// How many values tests hand on.
     pub(super) variables: usize,
     /// The set of buffers without which it does not match, a bit each.
-    pub(super) needs: u64,
+    pub(super) needs: Buffers,
 }
 
 impl Rule {
@@ -94,7 +94,7 @@ impl Rule {
         if let Some(only) = self.direction {
             return only == direction;
         }
-        let has = |side: Side| self.sections.iter().any(|section| section.buffer.side() == side);
+        let has = |side: Side| self.sections.iter().any(|section| section.side() == side);
         match (has(Side::Request), has(Side::Response)) {
             (true, false) => direction == Direction::ToServer,
             (false, true) => direction == Direction::ToClient,
@@ -107,9 +107,9 @@ impl Rule {
         self.sections.is_empty() && self.head.apps.is_empty()
     }
 
-    /// The buffers of its sections, without those that may be absent.
-    pub(super) fn needed(&self) -> u64 {
-        let needed = self.sections.iter().filter(|section| !section.may_be_absent());
+    /// The buffers of its sections, without those that may be absent, and those that may be the other side's.
+    pub(super) fn needed(&self) -> Buffers {
+        let needed = self.sections.iter().filter(|section| !section.may_be_absent() && section.way.is_none());
         needed.fold(0, |set, section| set | section.buffer.bit())
     }
 
@@ -123,11 +123,30 @@ impl Rule {
 #[derive(Debug, Clone)]
 pub(super) struct Section {
     pub buffer: Buffer,
+    /// The way of the bytes in its buffer, where the rule says it.
+    pub way: Option<Direction>,
     pub transforms: Vec<Transform>,
     pub tests: Vec<Test>,
 }
 
 impl Section {
+    /// The side whose buffer it looks into.
+    pub fn side(&self) -> Side {
+        match self.way {
+            Some(Direction::ToServer) => Side::Request,
+            Some(Direction::ToClient) => Side::Response,
+            None => self.buffer.side(),
+        }
+    }
+
+    /// Whether it looks into a buffer of bytes that go one way, when a rule is tried on bytes that go another.
+    pub fn fits(&self, of: Direction, tried: Direction) -> bool {
+        match self.way {
+            Some(way) => of == way,
+            None => self.buffer.side() != Side::Both || of == tried,
+        }
+    }
+
     /// Whether it may hold where there is no such buffer.
     pub fn may_be_absent(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Absent { .. }))
@@ -334,6 +353,16 @@ pub(super) enum Condition {
     Carried(Sizes),
     /// Both addresses are one.
     SameAddress,
+    /// A data set has the address of one end, or has a reputation for it.
+    Address { end: Port, test: Box<Test> },
+}
+
+impl Condition {
+    /// Whether it changes a data set, so that it is asked when all else holds.
+    pub fn changes(&self) -> bool {
+        let Condition::Address { test, .. } = self else { return false };
+        matches!(**test, Test::Set { change: SetChange::Set | SetChange::Unset, .. })
+    }
 }
 
 /// The side whose bytes are counted.
@@ -372,14 +401,28 @@ pub(super) enum BitVerb {
     IsSet,
     IsNotSet,
     /// Numbers: set, add, subtract, compare.
-    Put(i64),
-    Add(i64),
-    Compare(Order, i64),
+    Put(Amount),
+    Add(Amount),
+    Subtract(Amount),
+    Compare(Order, Amount),
+}
+
+/// A number, or another number of the flow by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Amount {
+    Number(i64),
+    Named(u32),
 }
 
 impl BitVerb {
     pub fn is_test(self) -> bool {
         matches!(self, BitVerb::IsSet | BitVerb::IsNotSet | BitVerb::Compare(..))
+    }
+
+    /// Whether it changes a number by another one.
+    pub fn takes_another(self) -> bool {
+        use BitVerb::{Add, Put, Subtract};
+        matches!(self, Put(Amount::Named(_)) | Add(Amount::Named(_)) | Subtract(Amount::Named(_)))
     }
 }
 

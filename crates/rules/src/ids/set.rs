@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::action::Action;
 use super::address::{Variables, default_variables};
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Buffers};
 use super::digests::Kinds;
 use super::group::Groups;
 use super::head;
@@ -76,7 +76,7 @@ pub struct RuleSet {
     pub(super) rules: Vec<Rule>,
     pub(super) groups: Groups,
     /// The buffers that rules look at, a bit each.
-    pub(super) reads: u64,
+    pub(super) reads: Buffers,
     /// Digests of files that rules ask for.
     pub(super) digests: Kinds,
     pub(super) sets: Sets,
@@ -212,7 +212,8 @@ impl Loader {
         if line.text.len() > self.limits.rule_bytes_max {
             return Err(fault("rule", "is too long".into()));
         }
-        let pieces = lexer::pieces(&line.text).map_err(|reason| fault("rule", reason))?;
+        let text = lexer::with_lower_names(&line.text);
+        let pieces = lexer::pieces(&text).map_err(|reason| fault("rule", reason))?;
         let head = head::read(&pieces.head, &self.variables, &self.limits)
             .map_err(|(keyword, reason)| Stop::Fault { keyword, reason })?;
         let mut rule = Rule {

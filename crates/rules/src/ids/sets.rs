@@ -2,6 +2,7 @@
 //!
 //! Sets that rules add to are kept by the host, apart from those of the files.
 
+use core::net::IpAddr;
 use std::collections::{HashMap, HashSet};
 
 use super::buffer::Buffer;
@@ -19,7 +20,7 @@ enum Kind {
     Md5,
     Sha1,
     Sha256,
-    /// Addresses, which no buffer has.
+    /// Addresses, in 16 bytes.
     Address,
 }
 
@@ -31,7 +32,7 @@ impl Kind {
             Kind::Md5 => value.len() == 16,
             Kind::Sha1 => value.len() == 20,
             Kind::Sha256 => value.len() == 32,
-            Kind::Address => false,
+            Kind::Address => value.len() == 16,
         }
     }
 }
@@ -197,6 +198,18 @@ impl Sets {
         }
     }
 
+    /// Asks and changes a set by an address.
+    pub fn has_address(&self, test: &Test, address: IpAddr, added: &mut Added, limits: &Limits) -> bool {
+        let key = address_key(address);
+        match test {
+            Test::Set { set, change } => self.try_value(*set, *change, &key, added, limits),
+            Test::Reputation { set, order, value } => {
+                self.reputation(*set, &key).is_some_and(|reputation| order.holds(reputation, *value))
+            }
+            _ => false,
+        }
+    }
+
     /// The reputation of a value.
     pub fn reputation(&self, set: usize, value: &[u8]) -> Option<i64> {
         let set = self.sets.get(set)?;
@@ -204,7 +217,15 @@ impl Sets {
     }
 }
 
-/// Lines: Base64 of a text or a digest, and a reputation behind a comma.
+/// An address as sets have it: that of version 4 is the same in version 6.
+fn address_key(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+/// Lines: an address, Base64 of a text or a digest, and a reputation behind a comma.
 fn fill(set: &mut Set, content: &[u8], limits: &Limits) -> Result<(), String> {
     for line in content.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()) {
         if set.entries.len() >= limits.set_entries_max {
@@ -216,7 +237,10 @@ fn fill(set: &mut Set, content: &[u8], limits: &Limits) -> Result<(), String> {
         };
         let key = match set.kind {
             Kind::String => text::base64::decode_loosely(&text(value)),
-            Kind::Address => return Ok(()),
+            Kind::Address => match text(value).trim().parse() {
+                Ok(address) => address_key(address).to_vec(),
+                Err(_) => continue,
+            },
             Kind::Md5 | Kind::Sha1 | Kind::Sha256 => {
                 value.chunks(2).map_while(|pair| Some(hex(pair[0])? << 4 | hex(*pair.get(1)?)?)).collect()
             }

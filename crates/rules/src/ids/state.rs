@@ -4,13 +4,19 @@ use core::net::IpAddr;
 
 use super::buffer::Direction;
 use super::flow::{Desk, Flow};
-use super::rule::{BitVerb, Bits, Condition, Scope, StreamSide, Transport};
+use super::rule::{Amount, BitVerb, Bits, Condition, Port, Scope, StreamSide, Transport};
 use super::transaction::Transaction;
 
 impl Flow {
     /// Whether a condition holds.
-    pub(super) fn meets(&self, condition: &Condition) -> bool {
+    pub(super) fn meets(&self, condition: &Condition, direction: Direction, desk: &mut Desk<'_>) -> bool {
         match condition {
+            Condition::Address { end, test } => {
+                let (source, target) = self.peers(direction);
+                let address = if *end == Port::Source { source.0 } else { target.0 };
+                let (rules, added) = (desk.rules, &mut desk.site.added);
+                !address.is_unspecified() && rules.sets.has_address(test, address, added, &rules.limits)
+            }
             Condition::App { apps, is_negated } => self.app().is_some_and(|app| apps.contains(&app) != *is_negated),
             Condition::Carried(number) => number.has(self.transport().number()),
             Condition::SameAddress => {
@@ -58,10 +64,19 @@ impl Flow {
         match bits.verb {
             BitVerb::IsSet => bits.names.iter().any(is_set),
             BitVerb::IsNotSet => bits.names.iter().any(|name| !is_set(name)),
-            BitVerb::Compare(order, value) => {
+            BitVerb::Compare(order, amount) => self.amount(amount).is_some_and(|value| {
                 bits.names.iter().any(|name| self.bits.get(name).is_some_and(|number| order.holds(*number, value)))
-            }
+            }),
+            // A rule that takes a number from another does not match before there is one.
+            BitVerb::Put(amount) | BitVerb::Add(amount) | BitVerb::Subtract(amount) => self.amount(amount).is_some(),
             _ => true,
+        }
+    }
+
+    fn amount(&self, amount: Amount) -> Option<i64> {
+        match amount {
+            Amount::Number(number) => Some(number),
+            Amount::Named(name) => self.bits.get(&name).copied(),
         }
     }
 
@@ -89,9 +104,11 @@ impl Flow {
         if !is_set && self.bits.len() >= desk.rules.limits.bits_max {
             return;
         }
+        let (before, of) = (self.bits.get(&name).copied().unwrap_or(0), |amount| self.amount(amount).unwrap_or(0));
         let value = match verb {
-            BitVerb::Put(value) => value,
-            BitVerb::Add(value) => self.bits.get(&name).copied().unwrap_or(0).saturating_add(value).max(0),
+            BitVerb::Put(amount) => of(amount),
+            BitVerb::Add(amount) => before.saturating_add(of(amount)).max(0),
+            BitVerb::Subtract(amount) => before.saturating_sub(of(amount)).max(0),
             BitVerb::Set(_) => 1,
             BitVerb::Toggle if !is_set => 1,
             _ => {

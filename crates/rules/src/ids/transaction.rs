@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use super::body::{Body, Open, select};
-use super::buffer::{Buffer, Direction, Side};
+use super::buffer::{Buffer, Buffers, Direction, Side};
 use super::group::Kind;
 use super::rule::{Rule, Section, Test};
 use super::set::RuleSet;
@@ -24,7 +24,7 @@ pub struct Transaction {
     /// How often what is known of each buffer has changed.
     changes: BTreeMap<Buffer, u64>,
     /// The buffers that are there, a bit each, as rules about either way see them.
-    present: [u64; 2],
+    present: [Buffers; 2],
     /// Something has changed since rules were tried.
     pub(super) has_news: bool,
     pub(super) trial: Trial,
@@ -55,7 +55,7 @@ pub(super) struct Trial {
 
 impl Trial {
     fn key(rule: u32, at: usize, section: &Section, direction: Direction) -> SectionKey {
-        (rule, at, (section.buffer.side() == Side::Both).then_some(direction))
+        (rule, at, (section.side() == Side::Both).then_some(direction))
     }
 
     /// Whether a section of a rule has matched.
@@ -152,7 +152,7 @@ impl Transaction {
     }
 
     /// The buffers that rules about bytes that go this way may find something in, a bit each.
-    pub(super) fn present(&self, direction: Direction) -> u64 {
+    pub(super) fn present(&self, direction: Direction) -> Buffers {
         self.present[usize::from(direction == Direction::ToClient)]
     }
 

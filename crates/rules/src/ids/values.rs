@@ -4,7 +4,7 @@ use pattern::expression::{Expression, Flags, Limits as ExpressionLimits, Literal
 
 use super::buffer::Buffer;
 use super::evaluate::DIGITS_MAX;
-use super::lexer::{items, negated, quoted, text};
+use super::lexer::{BEHIND_QUOTES, items, negated, quoted, text};
 use super::rule::{Bytes, Content, From, Order, Pcre, Sizes, Value, Verb};
 use super::transform::hex;
 
@@ -23,6 +23,16 @@ impl Names {
             self.0.push(name.into());
             self.0.len() - 1
         })
+    }
+
+    /// A number of 64 bits without a sign, or what is one otherwise.
+    pub fn unsigned(&self, value: &str) -> Result<Value, String> {
+        let value = value.trim();
+        let number = match value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")) {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => value.parse(),
+        };
+        number.map_or_else(|_| self.value(value), |number| Ok(Value::Number(number.cast_signed())))
     }
 
     /// A number, or a name that a test before has defined.
@@ -45,7 +55,7 @@ pub(super) fn number(value: &str) -> Option<i64> {
     };
     // Sums of a few of them stay in range.
     let number = number.checked_mul(sign)?;
-    (number.unsigned_abs() < 1 << 40).then_some(number)
+    (number.unsigned_abs() < 1 << 62).then_some(number)
 }
 
 /// The bytes of a content: `|` around hexadecimal, `\` before what would mean something else.
@@ -112,7 +122,8 @@ const LITERALS_MAX: usize = 4;
 fn unquoted(value: &[u8]) -> Result<&[u8], String> {
     let Some(inner) = value.strip_prefix(b"\"") else { return Ok(value) };
     let end = inner.iter().rposition(|&byte| byte == b'"');
-    end.map(|end| &inner[..end]).ok_or_else(|| "a quote that is not closed; a ; inside is written \\;".into())
+    let end = end.ok_or("a quote that is not closed; a ; inside is written \\;")?;
+    if inner.len() > end + 1 { Err(BEHIND_QUOTES.into()) } else { Ok(&inner[..end]) }
 }
 
 /// An expression with its slashes and letters, and the buffer that a letter names.
@@ -125,7 +136,7 @@ pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
         .unwrap_or(source);
     let (&slash, rest) = inner.split_first().ok_or("an empty expression")?;
     let end = rest.iter().rposition(|&byte| byte == slash).ok_or("an expression without a slash at its end")?;
-    let (body, letters) = (&rest[..end], &rest[end + 1..]);
+    let (body, letters) = (&rest[..end], without_names(&rest[end + 1..])?);
     let (mut flags, mut buffer) = (Flags::NONE, None);
     let (mut is_relative, mut is_anchored, mut is_ungreedy) = (false, false, false);
     for &letter in letters {
@@ -159,6 +170,17 @@ pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
     let expression = Expression::within(&body, flags, EXPRESSION).map_err(|error| error.to_string())?;
     let (literals, opening) = (literals(&expression), expression.opening());
     Ok((Pcre { expression, source: source.into(), is_relative, is_negated, is_ungreedy, literals, opening }, buffer))
+}
+
+/// The letters behind an expression without the names under which Suricata keeps what its groups match.
+fn without_names(letters: &[u8]) -> Result<&[u8], String> {
+    let mut list = letters.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    let letters = list.next().unwrap_or_default();
+    let kept = |name: &[u8]| [&b"flow:"[..], b"pkt:", b"alert:"].iter().any(|kind| name.starts_with(kind));
+    match list.find(|name| !kept(name)) {
+        Some(other) => Err(format!("{} is no name of a capture", text(other))),
+        None => Ok(letters),
+    }
 }
 
 /// Texts of which each match of an expression has one. The matcher tells them with all blanks as spaces, so they are cut there.
@@ -196,7 +218,10 @@ pub(super) fn sizes(value: &[u8]) -> Result<Sizes, String> {
     if let Some((low, high)) = value.split_once("<=>") {
         return Ok(Sizes::Between(parse(low)? - 1, parse(high)? + 1));
     }
-    if let Some((low, high)) = value.split_once("<>") {
+    // Suricata 8 writes a range with a dash, too.
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let dashed = || value.split_once('-').filter(|(low, _)| is_number(low.trim()));
+    if let Some((low, high)) = value.split_once("<>").or_else(dashed) {
         let (low, high) = (parse(low)?, parse(high)?);
         return if low < high { Ok(Sizes::Between(low, high)) } else { Err("a range that holds nothing".into()) };
     }
@@ -234,7 +259,7 @@ pub(super) fn bytes(name: &str, value: &[u8], names: &mut Names) -> Result<Bytes
                 _ => (false, order),
             };
             let order = Order::named(order.as_bytes()).ok_or("an order that is not known")?;
-            bytes.verb = Verb::Test { order, is_negated, value: names.value(&next()?)? };
+            bytes.verb = Verb::Test { order, is_negated, value: names.unsigned(&next()?)? };
             bytes.offset = names.value(&next()?)?;
         }
         "byte_jump" => {
@@ -347,6 +372,8 @@ mod tests {
         assert!(
             size("3<>5").has(4)
                 && !size("3<>5").has(5)
+                && size("3-5").has(4)
+                && !size("3-5").has(3)
                 && size("3<=>5").has(5)
                 && size(">2").has(3)
                 && size("7").has(7)

@@ -6,7 +6,7 @@
 use super::buffer::{App, Buffer, Direction};
 use super::group;
 use super::rule::{
-    BitVerb, Bits, Bytes, Condition, Content, From, Order, Port, Rate, Rule, Scope, Section, SetChange, Sizes,
+    Amount, BitVerb, Bits, Bytes, Condition, Content, From, Order, Port, Rate, Rule, Scope, Section, SetChange, Sizes,
     StreamSide, Test, Threshold, Track, Transport, Value, Verb,
 };
 use super::set::RuleSet;
@@ -43,7 +43,12 @@ impl RuleSet {
                 _ => "bytes of both sides",
             },
             buffers: rule.sections.iter().map(|section| (buffer(section), self.tests(&section.tests))).collect(),
-            state: rule.conditions.iter().map(condition).chain(rule.bits.iter().map(|bits| self.bits(bits))).collect(),
+            state: rule
+                .conditions
+                .iter()
+                .map(|one| self.condition(one))
+                .chain(rule.bits.iter().map(|bits| self.bits(bits)))
+                .collect(),
             thresholds: rule.thresholds.iter().map(|one| (threshold(one), one.place.clone())).collect(),
             selector: selector.map(|(section, content)| (buffer(section), shown(group::text_of(content)))),
             is_silent: rule.is_silent,
@@ -101,8 +106,22 @@ impl RuleSet {
         }
     }
 
+    fn condition(&self, one: &Condition) -> String {
+        match one {
+            Condition::Address { end, test } => {
+                let end = if *end == Port::Source { "source" } else { "destination" };
+                format!("the address of the {end}: {}", self.test(test))
+            }
+            _ => condition(one),
+        }
+    }
+
     fn bits(&self, bits: &Bits) -> String {
         let name = |name: &u32| self.bit_names.get(*name as usize).map(|name| &**name).unwrap_or_default();
+        let amount = |amount: Amount| match amount {
+            Amount::Number(number) => number.to_string(),
+            Amount::Named(number) => name(&number).into(),
+        };
         let names = bits.names.iter().map(name).collect::<Vec<_>>().join(" or ");
         let of = match bits.scope {
             Scope::Flow => "",
@@ -118,9 +137,10 @@ impl RuleSet {
             BitVerb::Toggle => format!("toggles {names}{of}"),
             BitVerb::IsSet => format!("needs {names}{of}"),
             BitVerb::IsNotSet => format!("needs {names}{of} not set"),
-            BitVerb::Put(value) => format!("sets {names} to {value}"),
-            BitVerb::Add(value) => format!("adds {value} to {names}"),
-            BitVerb::Compare(by, value) => format!("needs {names} {} {value}", order(by)),
+            BitVerb::Put(value) => format!("sets {names} to {}", amount(value)),
+            BitVerb::Add(value) => format!("adds {} to {names}", amount(value)),
+            BitVerb::Subtract(value) => format!("takes {} from {names}", amount(value)),
+            BitVerb::Compare(by, value) => format!("needs {names} {} {}", order(by), amount(value)),
         }
     }
 }
@@ -171,7 +191,12 @@ fn doors(rule: &Rule) -> Result<Vec<&'static str>, String> {
 fn buffer(section: &Section) -> String {
     let transforms: Vec<&str> = section.transforms.iter().map(|transform| transform.name()).collect();
     let name = if section.buffer == Buffer::Payload { "the stream" } else { section.buffer.name() };
-    [&[name][..], &transforms[..]].concat().join(", ")
+    let way = match section.way {
+        Some(Direction::ToServer) => &["of the client"][..],
+        Some(Direction::ToClient) => &["of the server"],
+        None => &[],
+    };
+    [&[name][..], way, &transforms[..]].concat().join(", ")
 }
 
 const fn not(is_negated: bool) -> &'static str {
@@ -267,6 +292,7 @@ fn condition(condition: &Condition) -> String {
             format!("needs the protocol {not}{}", names.join(" or "))
         }
         Condition::Carried(number) => format!("needs the number of the transport protocol {}", size(*number)),
+        Condition::Address { .. } => String::new(),
         Condition::SameAddress => "needs one address on both sides".into(),
         Condition::Stream { side, size: bytes } => {
             let side = match side {

@@ -2,7 +2,7 @@
 
 use super::super::address::{Addresses, Ports, number};
 use super::super::body::Anchor;
-use super::super::buffer::{Buffer, Direction};
+use super::super::buffer::{Buffer, Buffers, Direction};
 use super::super::group::Kind;
 use super::super::rule::Rule;
 use super::super::set::RuleSet;
@@ -73,7 +73,7 @@ impl Flow {
         &self,
         tried: Tried,
         direction: Direction,
-        present: u64,
+        present: Buffers,
     ) -> impl Iterator<Item = u32> + use<'_> {
         let known = self.unselected[tried.at(direction)].iter().flatten();
         known.filter(move |(_, needs)| needs & !present == 0).map(|(number, _)| *number)
