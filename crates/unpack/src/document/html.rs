@@ -11,7 +11,7 @@
 //! Left out: strings that scripts assemble otherwise (see `script`), encodings outside of quotes (see `runs`).
 
 mod address;
-mod append;
+pub(super) mod append;
 
 use stream::{Kind, Object, ReadAt};
 

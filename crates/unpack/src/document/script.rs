@@ -1,7 +1,8 @@
 //! Strings that a script puts together in a way that shows: escaped characters, pieces of an array that are joined, text that
 //! is reversed, hexadecimal; Base64 of deflate without a header.
 //!
-//! A string, and those joined to it by `+`, `&` or as an array, is held without its escapes (`\x41`, `\u0041`, `%41`, octal,
+//! A string, and those joined to it by `+`, `&`, as an array, as a literal in the next line or by statements that append them to
+//! one variable, is held without its escapes (`\x41`, `\u0041`, `%41`, octal,
 //! line ends). Where it ends it is emitted: decoded if it is Base64 or hexadecimal, as it stands if half of it was escaped. Plain
 //! Base64 strings are told by `html` as they come; here only what they make if they are reversed or packed, whatever the script
 //! calls for it.
@@ -9,6 +10,7 @@
 //! Bounds: a string of [`STRING_BYTES_MAX`], and [`TAIL_BYTES`] behind it; of a longer one so much is emitted. Left out: strings
 //! that are changed under their names; `data:` URIs, which are told by `html` too.
 
+mod joint;
 mod layer;
 mod names;
 
@@ -16,6 +18,7 @@ use std::collections::VecDeque;
 
 use stream::{FileType, ReadAt};
 
+use crate::document::html::append::{APPEND_BYTES, variable};
 use crate::document::html::base64_value;
 use crate::frame::reader::{Ended, Outbox, Reader};
 use crate::recognise::head::recognise;
@@ -37,8 +40,6 @@ const ESCAPED_MIN: usize = 64;
 const OTHERS_FREE: usize = 16;
 /// Characters of a string that says how another is read.
 const TEMPLATE_BYTES: usize = 8;
-/// Characters after a string that show its use.
-const TAIL_BYTES: usize = 40;
 
 /// A reader of text.
 pub(crate) struct Script {
@@ -49,6 +50,11 @@ pub(crate) struct Script {
     names: Names,
     /// The last character outside of a string that is no blank.
     last: u8,
+    /// The last text outside of strings.
+    recent: Vec<u8>,
+    /// The variable that the string is assigned to.
+    variable: Vec<u8>,
+    /// What is told of the last string.
     telling: VecDeque<Layer>,
     /// Bytes worked on since that was said.
     work: usize,
@@ -62,6 +68,8 @@ enum State {
     },
     /// After a string: the text that was read.
     Behind(Vec<u8>),
+    /// After a string: the text that was read, which may append the next one to the same variable.
+    Append(Vec<u8>),
 }
 
 #[derive(Clone, Copy)]
@@ -90,8 +98,11 @@ struct Value {
     pieces: usize,
     /// Whether the pieces stand in an array.
     array: bool,
-    /// Whether commas part all of them.
+    /// Whether commas part some of them, or all.
+    has_commas: bool,
     listed: bool,
+    /// Whether some are literals in lines one behind the other.
+    adjoins: bool,
 }
 
 impl Value {
@@ -120,6 +131,8 @@ impl Script {
             name: None,
             names: Names::new(),
             last: 0,
+            recent: Vec::new(),
+            variable: Vec::new(),
             telling: VecDeque::new(),
             work: 0,
         }
@@ -131,12 +144,14 @@ impl Script {
         if let Some(&last) = input[..taken].iter().rev().find(|byte| !byte.is_ascii_whitespace()) {
             self.last = last;
         }
+        self.remember(&input[..taken]);
         let Some(&quote) = input.get(taken) else { return self.joined(joined, taken) };
         let joined = joined.or_else(|| if taken == passed { self.names.end() } else { None });
         if joined.is_some() {
             return self.joined(joined, taken);
         }
         self.name = self.names.name();
+        self.variable = variable(&self.recent).to_vec();
         // The buffer of the last string is reused, if it is small.
         let mut bytes = std::mem::take(&mut self.value.bytes);
         bytes.clear();
@@ -154,6 +169,12 @@ impl Script {
         let value = Value { bytes, escapes, pieces, ..Value::default() };
         self.telling = told(value, true, false, &mut self.work);
         taken
+    }
+
+    /// Keeps the last text outside of strings.
+    fn remember(&mut self, text: &[u8]) {
+        self.recent.extend_from_slice(&text[text.len().saturating_sub(APPEND_BYTES)..]);
+        self.recent.drain(..self.recent.len().saturating_sub(APPEND_BYTES));
     }
 
     /// Reads on in a string; how much of it was read.
@@ -321,40 +342,6 @@ impl Script {
         }
     }
 
-    /// Reads a byte behind a string; whether it was read.
-    fn behind(&mut self, mut tail: Vec<u8>, byte: u8) -> bool {
-        let goes_on = matches!(byte, b'+' | b'&' | b'_' | b'.' | b']' | b')') || byte.is_ascii_whitespace();
-        if tail.is_empty() && !goes_on && !(byte == b',' && self.value.array) {
-            return self.finish(&[]);
-        }
-        let joint: Vec<u8> = tail.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        let is_quote = matches!(byte, b'"' | b'\'' | b'`');
-        if is_quote && (joint == b"." || !matches!(joint.first(), Some(b'.' | b']' | b')'))) {
-            let joins = matches!(&joint[..], b"+" | b"&" | b"&_" | b"_&" | b".");
-            let lists = joint == b"," && self.value.array && !self.value.is_telling() && !self.value.is_template();
-            if joins || lists {
-                self.value.listed = lists && (self.value.listed || self.value.pieces == 1);
-                self.value.pieces += 1;
-                self.state = State::In { quote: byte, escape: Escape::None };
-                return true;
-            }
-            return self.finish(&[]);
-        }
-        let goes_on = match joint.first() {
-            Some(b']' | b')') if joint.len() == 1 => byte.is_ascii_whitespace() || byte == b'.',
-            Some(b'.') if joint.len() == 1 && byte.is_ascii_whitespace() => true,
-            Some(b'.' | b']' | b')') => is_method(&joint, byte),
-            None => byte.is_ascii_whitespace() || matches!(byte, b'+' | b'&' | b'_' | b',' | b'.' | b']' | b')'),
-            Some(_) => byte.is_ascii_whitespace() || joint == b"&" && byte == b'_',
-        };
-        if goes_on && tail.len() < TAIL_BYTES {
-            tail.push(byte);
-            self.state = State::Behind(tail);
-            return true;
-        }
-        self.finish(&joint)
-    }
-
     /// The string is whole, and this stands behind it without its blanks. The byte that showed it is read again.
     fn finish(&mut self, tail: &[u8]) -> bool {
         self.state = State::Outside;
@@ -381,21 +368,12 @@ impl Script {
     }
 }
 
-/// Returns whether this text, with one character more, may be a call that reverses or joins strings and arrays.
-fn is_method(tail: &[u8], next: u8) -> bool {
-    const METHODS: [&[u8]; 3] = [b".split(", b".reverse(", b".join("];
-    let call = tail.strip_prefix(b"]").or(tail.strip_prefix(b")")).unwrap_or(tail);
-    let call = [call, &[next]].concat();
-    let fits = |method: &&[u8]| method.starts_with(&call) || call.starts_with(method);
-    next != b';' && next != b'\n' && METHODS.iter().any(fits)
-}
-
 /// What is told of a string.
 fn told(value: Value, is_joined: bool, reversed: bool, work: &mut usize) -> VecDeque<Layer> {
     let is_escaped = value.escapes * 2 >= value.bytes.len() && value.bytes.len() >= ESCAPED_MIN;
-    let is_put_together = is_joined || value.escapes > 0;
+    let is_put_together = is_joined || value.escapes > 0 || value.adjoins;
     // Pieces of a list that is never joined are as unrelated as the words of a page.
-    let is_whole = value.pieces == 1 || !value.array || is_joined;
+    let is_whole = value.pieces == 1 || !value.array || !value.has_commas || is_joined;
     let are_lines = value.listed && value.bytes.len() >= value.pieces.saturating_mul(LINE_MIN);
     let mut bytes = value.bytes;
     let is_uri = bytes.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"data:"));
@@ -403,7 +381,9 @@ fn told(value: Value, is_joined: bool, reversed: bool, work: &mut usize) -> VecD
         return VecDeque::new();
     }
     let is_line_end = |byte: u8| matches!(byte, b'\r' | b'\n');
-    let is_base64 = |byte: u8| is_line_end(byte) || base64_value(byte).is_some();
+    // Pieces that were encoded each by itself have their padding.
+    let is_padding = |byte: u8| byte == b'=' && value.has_commas;
+    let is_base64 = |byte: u8| is_line_end(byte) || is_padding(byte) || base64_value(byte).is_some();
     let is_padded_first = bytes.first() == Some(&b'=') && bytes.iter().all(|&byte| byte == b'=' || is_base64(byte));
     let reversed = reversed || is_padded_first;
     if reversed {
@@ -451,7 +431,11 @@ fn base64_layers(text: &[u8], is_put_together: bool, reversed: bool, work: &mut 
 
 fn decoded(text: &[u8]) -> Vec<u8> {
     let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::with_capacity(text.len()));
-    for value in text.iter().filter_map(|&byte| base64_value(byte)) {
+    for &byte in text {
+        let Some(value) = base64_value(byte) else {
+            count = if byte == b'=' { 0 } else { count };
+            continue;
+        };
         bits = bits << 6 | u32::from(value);
         count += 6;
         if count >= 8 {
@@ -474,6 +458,7 @@ impl Reader for Script {
                 State::Outside => self.outside(&input[at..]),
                 State::In { quote, escape } => self.inside(quote, escape, &input[at..]),
                 State::Behind(tail) => usize::from(self.behind(tail, input[at])),
+                State::Append(text) => usize::from(self.append(text, input[at])),
             };
         }
         if at == 0 {
@@ -484,9 +469,15 @@ impl Reader for Script {
     }
 
     fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        if let State::Behind(tail) = std::mem::replace(&mut self.state, State::Outside) {
-            let joint: Vec<u8> = tail.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect();
-            self.finish(&joint);
+        match std::mem::replace(&mut self.state, State::Outside) {
+            State::Behind(tail) => {
+                let joint: Vec<u8> = tail.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect();
+                self.finish(&joint);
+            }
+            State::Append(_) => {
+                self.finish(&[]);
+            }
+            State::Outside | State::In { .. } => {}
         }
         let joined = self.names.end();
         self.joined(joined, 0);

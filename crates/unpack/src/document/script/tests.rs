@@ -26,6 +26,10 @@ fn each(bytes: &[u8], form: impl Fn(u8) -> String) -> String {
     bytes.iter().map(|&byte| form(byte)).collect()
 }
 
+fn escaped(bytes: &[u8]) -> String {
+    each(bytes, |byte| format!("\\x{byte:02x}"))
+}
+
 #[test]
 fn strings_that_a_script_puts_together_are_told() {
     let pieces: Vec<_> = BASE64.as_bytes().chunks(7).map(|piece| String::from_utf8_lossy(piece)).collect();
@@ -44,6 +48,14 @@ fn strings_that_a_script_puts_together_are_told() {
         format!("$x=pack(\"H*\",\"{}\");", each(CONTENT, |byte| format!("{byte:02x}"))),
         format!("$a = '{}';", hex.join("'\n . '")),
         format!("$a='{}';", hex.join("'.'")),
+        format!("d=d&\"{}\"\r\n", hex.join("\"\r\nd=d&\"")),
+        format!("d = \"{}\";\n", hex.join("\";\n  d += \"")),
+        format!("$d .= '{}';", hex.join("'; $d .= '")),
+        format!("x = bytes.fromhex(\"{}\")", hex.join("\"\n   \"")),
+        format!("x = bytes.fromhex(\"{}\")", hex.join("\" + \"")),
+        format!("x = b64decode(\"{}\")", pieces.join("\"\n   \"")),
+        format!("x = (b\"{}\")", CONTENT.chunks(9).map(escaped).collect::<Vec<_>>().join("\"\n  b\"")),
+        format!("char a[] = \"{}\";", CONTENT.chunks(9).map(escaped).collect::<Vec<_>>().join("\"\n\"")),
         format!("unescape('{}')", each(CONTENT, |byte| format!("%{byte:02X}"))),
     ] {
         assert_eq!(found(&text), [CONTENT], "{text}");
@@ -154,6 +166,9 @@ fn base64_of_json_may_be_a_list_of_lines() {
     let base64 = text::base64::encode(page.as_bytes());
     let lines: Vec<_> = base64.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
     assert_eq!(found(&format!("{{\"a\": [\"{}\"]}}", lines.join("\",\n \""))), [page.as_bytes()]);
+    let padded: Vec<_> = page.as_bytes().chunks(40).map(text::base64::encode).collect();
+    assert!(padded[0].ends_with("=="));
+    assert_eq!(found(&format!("var a = [\"{}\"]", padded.join("\",\""))), [page.as_bytes()]);
     let digests: Vec<_> = (0..9).map(|at| format!("{at}V2hhdCBhIHBhZ2UgaG9sZHMgaW4gYSBzdHJpbmcgb2Y")).collect();
     assert_eq!(found(&format!("[\"{}\"]", digests.join("\", \""))), Vec::<Vec<u8>>::new());
 }
@@ -164,6 +179,8 @@ fn words_in_lists_and_digests_are_not() {
     for text in [
         format!("[\"{}\"]", ["word"; 40].join("\",\"")),
         format!("\"sha512\": \"{digest}\", \"next\": \"{digest}\""),
+        "\"a word\"\n".repeat(40),
+        format!("a = \"{digits}\"\nb = \"{digits}\"\n", digits = &digest[..100]),
         format!("don't look at the '{BASE64}' here"),
         "x = 'It\\'s a line\\nwith %41 escapes in it, but only with a few of them, as lines have'".into(),
     ] {
