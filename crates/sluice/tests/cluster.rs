@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use crate::harness::databases::{Database, Kind};
 use crate::harness::imap::ask;
 use crate::harness::replicas::Replicas;
-use crate::harness::{Gateway, Wire, free_port, stuffed, wait_for};
+use crate::harness::{Gateway, Wire, children_of, free_port, stuffed, wait_for};
 
 const SECRET: &str = "the secret of the test cluster";
 
@@ -39,7 +39,7 @@ impl Cluster {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let Cluster { database, authorities, .. } = self;
         format!(
-            "hostname = \"mx.test\"\nthreads = 1\nisolation = \"none\"\n[tls]\nauthorities = \"{authorities}\"\n\
+            "hostname = \"mx.test\"\nthreads = 1\n[tls]\nauthorities = \"{authorities}\"\n\
              [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"FOLDER/accounts\"\nimap = [\"127.0.0.1:0\"]\n\
              [cluster]\nnode = \"{name}\"\naddress = \"{address}\"\n{database}\n\
              secret_file = \"FOLDER/secret\"\nlease_seconds = 2\n{more}\n\
@@ -166,6 +166,12 @@ fn each_node_serves_and_an_owner_that_is_killed_is_followed() {
     check(b.addresses[1], &load.end().0);
 }
 
+/// The process that has the store, or waits for it.
+fn store_of(node: &Gateway) -> u32 {
+    let children = children_of(node.supervisor()).into_iter();
+    children.filter(|(_, name)| name == "sluice: keep").map(|(pid, _)| pid).max().expect("a process of the store")
+}
+
 /// Mails that come in, one after the other.
 struct Load {
     ended: Arc<AtomicBool>,
@@ -241,13 +247,15 @@ fn owners_that_are_killed_and_paused_at_random_lose_nothing() {
         let (name, node) = nodes.remove(at);
         match round % 3 {
             0 | 1 => node.kill(),
-            _ => assert!(Command::new("kill").args(["-STOP", &node.pid().to_string()]).status().unwrap().success()),
+            _ => {
+                assert!(Command::new("kill").args(["-STOP", &store_of(&node).to_string()]).status().unwrap().success())
+            }
         }
         let other = nodes[0].0;
         cluster.wait_for_owner(&front, other);
         load.wait(2);
         if round % 3 == 2 {
-            let _ = Command::new("kill").args(["-CONT", &node.pid().to_string()]).status();
+            let _ = Command::new("kill").args(["-CONT", &store_of(&node).to_string()]).status();
             node.wait_for_log("another node has the store");
             nodes.push((name, node));
         } else {
@@ -297,13 +305,13 @@ fn an_owner_that_was_paused_writes_no_more_and_ends() {
     cluster.wait_for_owner(&a, "a");
     let b = cluster.node("b");
     assert!(send(b.addresses[0], "before"));
-    let edge = a.pid().to_string();
-    assert!(Command::new("kill").args(["-STOP", &edge]).status().unwrap().success());
+    let store = store_of(&a).to_string();
+    assert!(Command::new("kill").args(["-STOP", &store]).status().unwrap().success());
     cluster.wait_for_owner(&b, "b");
     assert!(send(b.addresses[0], "after"), "{}", b.log());
-    assert!(Command::new("kill").args(["-CONT", &edge]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-CONT", &store]).status().unwrap().success());
     a.wait_for_log("another node has the store");
-    // Another edge takes its place, which hands over to b.
+    // Another process of the store takes its place, which hands over to b.
     let found = wait_for(|| std::panic::catch_unwind(|| subjects(a.addresses[1])).ok(), "a to hand over");
     assert_eq!(found, ["before", "after"]);
     assert_eq!(cluster.owner(&b).as_deref(), Some("b"));

@@ -50,7 +50,12 @@ impl Store {
         let open = Arc::new(Open::new(settings, cluster)?);
         let gateway = Arc::new(Gateway::default());
         let place = match lead().filter(|_| apart::is_meant(config)) {
-            Some(lead) => Place::Apart(Arc::new(Apart::new(gateway.clone(), lead, apart::fingerprint(config)))),
+            Some(lead) => Place::Apart(Arc::new(Apart::new(
+                gateway.clone(),
+                lead,
+                apart::fingerprint(config),
+                settings.sessions_max,
+            ))),
             None => {
                 let (around, authorities) = ((cluster, config.resources.stop_seconds), &config.tls.authorities);
                 let server = Server::new(settings, around, authorities, discovery::of(config), gateway.clone())?;

@@ -1,7 +1,8 @@
 //! The edge's side: it has the process of the store started, and started again, and lends it what it asks for.
 //!
-//! Bounds: [`WAITING_MAX`] mails of doors that wait for a process, [`INSPECTIONS_MAX`] inspections at a time, of the others those that ask wait,
-//! one lesson at a time. Handshakes and relays are as many as the store has sessions.
+//! Bounds: [`WAITING_MAX`] mails of doors that wait for a process, [`INSPECTIONS_MAX`] inspections and one lesson at a time, [`ASKED_MAX`] of both with
+//! those that wait; handshakes and relays as many as the store may have sessions. A process that asks for more gets nothing: whatever
+//! stored mail makes of it, the descriptors of the edge are there for its other doors.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -34,6 +35,8 @@ const WAITING_MAX: usize = 4_096;
 
 const INSPECTIONS_MAX: usize = 256;
 
+const ASKED_MAX: usize = 4_096;
+
 /// The pause before the next process: it doubles with each that does not live.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -55,6 +58,9 @@ pub struct Apart {
     fingerprint: String,
     state: Mutex<State>,
     news: Condvar,
+    sessions_max: usize,
+    relays: Arc<Semaphore>,
+    asked: Arc<Semaphore>,
     inspections: Arc<Semaphore>,
     lessons: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -75,14 +81,17 @@ struct State {
 }
 
 impl Apart {
-    /// One that is not started yet.
-    pub fn new(gateway: Arc<Gateway>, lead: &'static Lead, fingerprint: String) -> Apart {
+    /// One that is not started yet, for so many sessions.
+    pub fn new(gateway: Arc<Gateway>, lead: &'static Lead, fingerprint: String, sessions_max: usize) -> Apart {
         Apart {
             gateway,
             lead,
             fingerprint,
             state: Mutex::default(),
             news: Condvar::new(),
+            sessions_max,
+            relays: Arc::new(Semaphore::new(sessions_max.min(Semaphore::MAX_PERMITS))),
+            asked: Arc::new(Semaphore::new(ASKED_MAX)),
             inspections: Arc::new(Semaphore::new(INSPECTIONS_MAX)),
             lessons: Arc::new(Semaphore::new(1)),
             thread: Mutex::default(),
@@ -290,14 +299,22 @@ impl Apart {
             }
             (Request::Secure, [_, _]) => {
                 let [client, session] = <[OwnedFd; 2]>::try_from(beside).map_err(|_| io::ErrorKind::InvalidData)?;
-                loops.spawn(secure(self.gateway.clone(), client, session));
+                let Ok(place) = self.relays.clone().try_acquire_owned() else { return Ok(()) };
+                let gateway = self.gateway.clone();
+                loops.spawn(async move {
+                    secure(gateway, client, session).await;
+                    drop(place);
+                });
             }
             (Request::Inspect, [_]) => beside.into_iter().for_each(|socket| self.inspect(loops, socket)),
             (Request::Learn { spam }, [_]) => beside.into_iter().for_each(|socket| self.learn(loops, spam, socket)),
             (Request::Lost, []) => self.gateway.lose_lesson(),
             (Request::Session(true), []) => {
                 let session = self.gateway.session();
-                self.lock().sessions.push(session);
+                let mut state = self.lock();
+                if state.sessions.len() < self.sessions_max {
+                    state.sessions.push(session);
+                }
             }
             (Request::Session(false), []) => drop(self.lock().sessions.pop()),
             (Request::Numbers(question, numbers), []) => {
@@ -315,8 +332,10 @@ impl Apart {
     }
 
     fn inspect(&self, loops: &Handle, socket: OwnedFd) {
+        let Ok(asked) = self.asked.clone().try_acquire_owned() else { return };
         let (gateway, places) = (self.gateway.clone(), self.inspections.clone());
         loops.spawn(async move {
+            let _asked = asked;
             let Ok(_place) = places.acquire_owned().await else { return };
             let Some(lender) = gateway.lender() else { return };
             let outcome = match begun(socket).and_then(tokio::net::UnixStream::from_std) {
@@ -330,8 +349,10 @@ impl Apart {
     }
 
     fn learn(&self, loops: &Handle, is_spam: bool, socket: OwnedFd) {
+        let Ok(asked) = self.asked.clone().try_acquire_owned() else { return };
         let (gateway, places, handle) = (self.gateway.clone(), self.lessons.clone(), loops.clone());
         loops.spawn(async move {
+            let _asked = asked;
             let Ok(_place) = places.acquire_owned().await else { return };
             let teach = move || Lesson::of(socket).and_then(|lesson| lesson.learn(&handle, &gateway, is_spam));
             if let Ok(Err(error)) = tokio::task::spawn_blocking(teach).await {

@@ -102,20 +102,23 @@ mod tests {
     use super::super::inspecting::Distant;
     use super::*;
 
-    const MAIL: &str = "Subject: a mail\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\
-                        Content-Type: text/plain\r\n\r\nSome words of a text, and others.\r\n--b\r\nContent-Type: \
-                        application/octet-stream\r\n\r\nX5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*\r\n\
-                        --b--\r\n";
+    const MAIL: &str = concat!(
+        "Subject: a mail\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n",
+        "--b\r\nContent-Type: text/plain\r\n\r\nSome words of a text, and others.\r\n",
+        "--b\r\nContent-Type: application/octet-stream\r\n\r\n",
+        "X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-",
+        "FILE!$H+H*\r\n--b--\r\n"
+    );
 
     fn lender() -> Lender {
         let engine = Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() };
         (Arc::new(Local::new(Arc::new(engine), None)), Arc::default())
     }
 
-    fn context() -> Context {
+    /// The context of a mail, for an index or for a guard.
+    fn context(sought: Option<Sought>) -> Context {
         let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
-        let wants = Wants { sought: Some(Sought::Terms), ..Wants::default() };
-        Context { object, wants, ..Context::default() }
+        Context { object, wants: Wants { sought, ..Wants::default() }, ..Context::default() }
     }
 
     /// Reports about content that is fed in pieces; without how far it is cleared, which depends on those.
@@ -152,26 +155,30 @@ mod tests {
     async fn an_inspection_in_another_process_reports_the_same_wherever_content_is_cut() {
         let long = format!("{MAIL}{}", "x y z\r\n".repeat(40_000));
         for (content, size) in [(MAIL, 1), (MAIL, 7), (MAIL, 4_096), (&*long, 100_000), (&*long, 1 << 20)] {
-            let here = inspect(lender().0.open(context()), content.as_bytes(), size).await;
-            let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-            theirs.set_nonblocking(true).unwrap();
-            let serving = serve(UnixStream::from_std(theirs).unwrap(), lender());
-            let asking = inspect(Box::new(Distant::new(ours, &context())), content.as_bytes(), size);
-            let (served, there) = tokio::join!(serving, asking);
-            served.unwrap();
-            assert_eq!(there.0, Progress::Done);
-            let verdict = |outs: &[Out]| outs.last().cloned();
-            assert!(matches!(verdict(&there.1), Some(Out::Verdict(verdict)) if !verdict.findings.is_empty()));
-            assert_eq!(verdict(&there.1), verdict(&here.1), "in pieces of {size}");
-            assert_eq!(text(&there.1), text(&here.1), "in pieces of {size}");
-            assert!(text(&there.1).contains("words"));
+            for sought in [Some(Sought::Terms), None] {
+                let here = inspect(lender().0.open(context(sought.clone())), content.as_bytes(), size).await;
+                let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+                theirs.set_nonblocking(true).unwrap();
+                let serving = serve(UnixStream::from_std(theirs).unwrap(), lender());
+                let distant = Distant::new(ours, &context(sought.clone()));
+                let (served, there) = tokio::join!(serving, inspect(Box::new(distant), content.as_bytes(), size));
+                served.unwrap();
+                assert_eq!(there.0, Progress::Done);
+                assert_eq!(there.1.last(), here.1.last(), "in pieces of {size}");
+                assert_eq!(text(&there.1), text(&here.1), "in pieces of {size}");
+                match (sought, there.1.last()) {
+                    (Some(_), _) => assert!(text(&there.1).contains("words")),
+                    (None, Some(Out::Verdict(verdict))) => assert_eq!(verdict.findings.len(), 1),
+                    (None, last) => panic!("{last:?}"),
+                }
+            }
         }
     }
 
     #[tokio::test]
     async fn an_inspection_is_lost_with_the_process_that_makes_it() {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let mut inspecting = Distant::new(ours, &context());
+        let mut inspecting = Distant::new(ours, &context(None));
         assert_eq!(inspecting.feed(b"Subject: x\r\n"), 12);
         let waker = task::Waker::noop();
         assert!(inspecting.poll(&mut task::Context::from_waker(waker)).is_pending());
@@ -184,7 +191,7 @@ mod tests {
     async fn an_inspection_ends_with_the_process_that_has_asked() {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         theirs.set_nonblocking(true).unwrap();
-        let mut inspecting = Distant::new(ours, &context());
+        let mut inspecting = Distant::new(ours, &context(None));
         let serving = tokio::spawn(serve(UnixStream::from_std(theirs).unwrap(), lender()));
         inspecting.feed(&[b'a'; PIECE]);
         let _ = poll_fn(|context| inspecting.poll(context)).await;

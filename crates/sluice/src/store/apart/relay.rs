@@ -49,7 +49,7 @@ impl Way {
     /// Ready when `from` is at its end, and `to` has been told.
     fn poll(&mut self, context: &mut Context<'_>, from: &mut Stream, to: &mut Stream) -> Poll<io::Result<()>> {
         loop {
-            if let Poll::Pending = self.poll_write(context, to)? {
+            if self.poll_write(context, to)?.is_pending() {
                 let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL_MAX)));
                 ready!(stalled.as_mut().poll(context));
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
