@@ -202,11 +202,6 @@ impl<P: Blocks> Hold<P> {
         }
     }
 
-    /// Whether the header of a mail has been read, so that all that is cut out of it is known.
-    pub const fn has_body(&self) -> bool {
-        self.body > 0
-    }
-
     /// Nothing goes on any more, and nothing is held: it is inspected to its end.
     pub fn watch(&mut self) {
         if matches!(self.state, State::Holding | State::Streaming) {

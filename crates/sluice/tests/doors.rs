@@ -74,8 +74,8 @@ fn verdicts(mails: Vec<PathBuf>, signatures: &[PathBuf], infected: Option<&Path>
     let bodies: Vec<Vec<u8>> = mails.iter().map(|path| mail(path)).collect();
     let all: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
     let (pop3, imap) = (Pop3::with(&all).start(), Imap::with(&all).start());
-    let strict =
-        "on_infected = \"reject\"\non_limit = \"reject\"\non_ambiguous = \"reject\"\non_malformed = \"reject\"";
+    let classes = ["infected", "limit", "ambiguous", "unopened", "malformed"];
+    let strict = classes.map(|class| format!("on_{class} = \"reject\"\n")).concat();
     let door = |protocol: &str, forward: String| {
         format!(
             "[[listener]]\nprotocol = \"{protocol}\"\naddress = \"127.0.0.1:0\"\nforward = \"{forward}\"\n{strict}\n"

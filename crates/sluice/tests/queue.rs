@@ -395,6 +395,40 @@ fn the_words_of_a_server_that_ends_the_session_are_kept() {
     wait_for(why, "the words of both");
 }
 
+/// Of the servers behind one address the first that answers defers for ever.
+#[test]
+fn a_session_in_which_all_was_deferred_is_not_asked_again() {
+    let server = TcpListener::bind(SocketAddr::from(([127, 0, 0, 4], 0))).unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for (at, stream) in server.incoming().enumerate() {
+            std::thread::spawn(move || {
+                let mut wire = Wire::new(stream.unwrap());
+                wire.send(b"220 hello\r\n");
+                loop {
+                    let line = wire.line();
+                    let reply = match line.get(..4) {
+                        Some("RCPT") if at == 0 => "450 4.2.0 later",
+                        Some("DATA") => "354 go",
+                        _ => "250 2.0.0 ok",
+                    };
+                    wire.send(format!("{reply}\r\n").as_bytes());
+                    if line == "DATA" {
+                        while wire.line() != "." {}
+                        wire.send(b"250 2.0.0 taken\r\n");
+                    }
+                }
+            });
+        }
+    });
+    let route = format!("routes = {{ \"many.test\" = \"smtp://127.0.0.4:{port}\" }}");
+    let routed = Site::start_with(&route, Behaviour::default());
+    send(&mut routed.submit_as("ann@here.test"), "<ann@here.test>", &["<u@many.test>"], MAIL);
+    wait_for(|| routed.sluice(&["why"]).contains("450 4.2.0 later").then_some(()), "its answer");
+    routed.sluice(&["flush"]);
+    wait_for(|| routed.sluice(&["list"]).is_empty().then_some(()), "that it is sent");
+}
+
 #[test]
 fn what_was_accepted_is_sent_whoever_is_killed() {
     let site = Site::start();

@@ -103,6 +103,8 @@ pub struct Passage {
     without_copy: bool,
     fields: Vec<Field>,
     parts: Option<Parts>,
+    /// It goes on as it comes, once the fields of its header that are left out are known.
+    is_to_stream: bool,
     /// Somebody else inspects, and may not have taken all.
     lags: bool,
     verdict: Option<Verdict>,
@@ -159,6 +161,7 @@ impl Passage {
             without_copy: false,
             fields: Vec::new(),
             parts: None,
+            is_to_stream: false,
             lags: false,
             verdict: None,
             lost: None,
@@ -268,7 +271,17 @@ impl Passage {
 
     /// Whether something that was taken goes on when it is inspected, and may not be yet.
     pub fn lags(&self) -> bool {
-        self.lags && self.state() == State::Streaming && self.lost.is_none()
+        self.lags && self.goes_on() && self.lost.is_none()
+    }
+
+    /// Whether it goes on before its end.
+    fn goes_on(&self) -> bool {
+        self.is_to_stream || self.state() == State::Streaming
+    }
+
+    /// Lets it go on as it comes, once the fields of its header that are left out are known.
+    pub fn stream(&mut self) {
+        self.is_to_stream = true;
     }
 
     /// Waits until all that was taken is inspected. May be dropped, and asked for again.
@@ -284,7 +297,7 @@ impl Passage {
             let taken = self.inspecting.feed(bytes);
             bytes = &bytes[taken..];
             // Nothing can go on while all of it is held.
-            let may_lag = may_lag || self.state() != State::Streaming;
+            let may_lag = may_lag || !self.goes_on();
             self.work(!bytes.is_empty() || !may_lag).await;
         }
     }
@@ -348,6 +361,9 @@ impl Passage {
 
     fn hear(&mut self, out: Out) {
         self.hold.hear(&out);
+        if matches!(out, Out::Body(_)) && std::mem::take(&mut self.is_to_stream) {
+            self.hold.stream();
+        }
         match out {
             Out::Finding(spotted) => tracing::debug!(found = trace::describe(&spotted), "found"),
             Out::Field(field) => self.fields.push(field),

@@ -57,8 +57,6 @@ pub struct Intake {
     mail: Mail,
     hop: Hop,
     stage: Stage,
-    /// Whether it goes on as it comes, once fields of the sender that are left out are known.
-    streams: bool,
 }
 
 /// Facts about a mail, and its progress.
@@ -133,7 +131,10 @@ impl Intake {
             heaviest: Action::Blank,
             ..Asked::default()
         };
-        let passage = Passage::mail(&runtime.means, &envelope.id, ruling.clone(), asked);
+        let mut passage = Passage::mail(&runtime.means, &envelope.id, ruling.clone(), asked);
+        if streams {
+            passage.stream();
+        }
         let mail = Mail {
             envelope,
             passage,
@@ -144,7 +145,7 @@ impl Intake {
             trace,
             ruling,
         };
-        Intake { mail, hop, stage: Stage::Held, streams }
+        Intake { mail, hop, stage: Stage::Held }
     }
 
     /// Takes more content. The inspection may lag behind: what is cleared goes on with the next piece, when there is no room
@@ -183,10 +184,6 @@ impl Intake {
 
     /// Hands on what is cleared, all but the tail.
     pub async fn hand_on(&mut self) {
-        if self.streams && self.mail.passage.hold().has_body() {
-            self.streams = false;
-            self.mail.passage.hold().stream();
-        }
         if let Some(unfinished) = self.mail.passage.lost() {
             self.fail(try_again(unfinished));
         }
@@ -244,7 +241,7 @@ impl Intake {
         }
         let disposition = Disposition::of(&verdict, &self.capabilities());
         self.mail.passage.settle(disposition, &verdict);
-        let Intake { mut mail, mut hop, stage, .. } = self;
+        let Intake { mut mail, mut hop, stage } = self;
         let again = !matches!(stage, Stage::Failed(_)) && mail.is_to_come_again(client, disposition, &verdict).await;
         let refusal = match (disposition, &stage) {
             (Disposition::Reject, _) => Some(Reply::with_text(554, (5, 7, 1), mail.passage.refusal(&verdict))),

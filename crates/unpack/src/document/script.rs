@@ -167,7 +167,7 @@ impl Script {
         let is_known = |byte: &u8| *byte == b'=' || base64_value(*byte).is_some();
         let escapes = bytes.iter().filter(|byte| !is_known(byte)).count();
         let value = Value { bytes, escapes, pieces, ..Value::default() };
-        self.telling = told(value, true, false, &mut self.work);
+        self.telling.extend(told(value, true, false, &mut self.work));
         taken
     }
 
@@ -474,9 +474,7 @@ impl Reader for Script {
                 let joint: Vec<u8> = tail.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect();
                 self.finish(&joint);
             }
-            State::Append(_) => {
-                self.finish(&[]);
-            }
+            State::Append(text) => self.does_not_append(&text),
             State::Outside | State::In { .. } => {}
         }
         let joined = self.names.end();

@@ -117,8 +117,12 @@ impl Sent {
                 let why = "REQUIRETLS: the server does not offer it";
                 return self.wait_for(&host.about(Fate::never((5, 7, 30), why)));
             }
+            let open = self.open().len();
             let is_stale = self.transactions(&mut hop, host, mail).await.is_err() && was_used;
-            hop.release(leases);
+            // A session in which nothing could be done is not asked again: behind one address there may be many servers.
+            if self.open().len() < open {
+                hop.release(leases);
+            }
             if !is_stale {
                 return;
             }

@@ -76,10 +76,17 @@ impl Script {
             self.state = State::In { quote: byte, escape: Escape::None };
             return true;
         }
-        self.finish(&[]);
-        self.last = text.iter().rev().find(|byte| !byte.is_ascii_whitespace()).copied().unwrap_or(self.last);
-        self.remember(&text);
+        self.does_not_append(&text);
         false
+    }
+
+    /// The string is whole: the statement behind it appends nothing, and is read as others are.
+    pub(super) fn does_not_append(&mut self, text: &[u8]) {
+        self.finish(&[]);
+        let mut at = 0;
+        while at < text.len() {
+            at += self.outside(&text[at..]);
+        }
     }
 }
 
