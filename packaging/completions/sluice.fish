@@ -159,7 +159,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand mount" -l log-format -d 'H
 json\t'One JSON object a line'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l pass-all -d 'Pass everything, uninspected: what the mount costs by itself'
-complete -c sluice -n "__fish_sluice_using_subcommand mount" -l strict -d 'Refuse ambiguous and encrypted content, too'
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l strict -d 'Refuse ambiguous, unopened and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -s b -l background -d 'Return after the start, and run in the background. The log continues if standard error is a file'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l detached -d 'Set by `--background` for what goes on'
@@ -187,7 +187,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand watch" -l log-format -d 'H
 json\t'One JSON object a line'"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l only-log -d 'Refuse nothing; only log what is found'
-complete -c sluice -n "__fish_sluice_using_subcommand watch" -l strict -d 'Refuse ambiguous and encrypted content, too'
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l strict -d 'Refuse ambiguous, unopened and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -s b -l background -d 'Return after the start, and run in the background. The log continues if standard error is a file'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l detached -d 'Set by `--background` for what goes on'

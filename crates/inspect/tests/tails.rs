@@ -22,7 +22,7 @@ fn header(number: usize) -> String {
         "From: \"A {number}\" <a@example.org>\nTo: b@example.org\nSubject: mail {number}\n\
          Date: Thu, 19 Sep 1991 12:41:43 -0400\nContent-Type: {}\n{}",
         types[number * number % 7 % 4],
-        if number % 3 == 0 { folded } else { "" }
+        if number.is_multiple_of(3) { folded } else { "" }
     )
 }
 

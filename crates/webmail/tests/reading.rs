@@ -227,7 +227,7 @@ fn an_action_returns_to_the_list_where_it_was_made() {
         let reply = answer(&mut mail, "/act", Some(&format!("token={TOKEN}&at=1.2&do=flag&back={field}")));
         let joint = if list.contains('?') { '&' } else { '?' };
         assert_eq!(header(&reply, "Location"), format!("{list}{joint}told=marked"));
-        let told = answer(&mut mail, &header(&reply, "Location"), None);
+        let told = answer(&mut mail, header(&reply, "Location"), None);
         assert!(body(&mut mail, told).contains("class=\"told\""));
     }
     // A conversation whose first message leaves goes on by another; the newest page of a folder needs no query.

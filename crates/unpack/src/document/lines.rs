@@ -294,7 +294,7 @@ fn pairs_like(line: &[u8], behind: &Option<Vec<u8>>) -> Option<(Frame, Vec<u8>)>
     if let Some(found) = frame_of_pairs(line) {
         return Some(found);
     }
-    let front = line.strip_suffix(&behind.as_deref().unwrap_or_default()[..])?;
+    let front = line.strip_suffix(behind.as_deref().unwrap_or_default())?;
     let begins = |at: &usize| *at == 0 || !front[*at - 1].is_ascii_alphanumeric();
     let pairs = (0..front.len()).rev().filter(begins).filter_map(|at| Pairs::at(front, at));
     let Pairs { start, end, bytes } = pairs.take_while(|pairs| pairs.end == front.len() || behind.is_none()).last()?;

@@ -1,4 +1,4 @@
-//! An inspection that the gateway makes, as the store has it: [frames](super::frames) on a socket of its own.
+//! An inspection that the gateway makes, as the store has it: [`super::frames`] on a socket of its own.
 //!
 //! The store asks for no rules of spam and no authentication, so that nothing is asked back. Bounds: one frame of content is on its
 //! way at a time, and reports are heard before more of them are read.

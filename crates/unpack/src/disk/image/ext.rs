@@ -44,7 +44,7 @@ const INLINE_FILE: u32 = 0x1000_0000;
 
 /// Whether a superblock stands in the head of a volume. Its magic has two bytes only, so its other fields have to make sense.
 pub(super) fn is_volume(head: &[u8]) -> bool {
-    head.get(SUPERBLOCK_AT as usize..).is_some_and(|block| Geometry::is_superblock(block))
+    head.get(SUPERBLOCK_AT as usize..).is_some_and(Geometry::is_superblock)
 }
 
 /// Where things stand.

@@ -69,7 +69,7 @@ pub(super) fn stretch_for_urls(bytes: &[u8], from: usize) -> Result<usize, usize
         let at = stretch(bytes, from, BASE64_URL, URL_MIN)?;
         let window = &bytes[at..at + URL_MIN];
         let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
-        let is_begin = !before.is_ascii_alphanumeric() && !(is_dash(before) && is_dash(window[0]));
+        let is_begin = !(before.is_ascii_alphanumeric() || is_dash(before) && is_dash(window[0]));
         let dash = window.iter().position(|&byte| is_dash(byte));
         let count = |is_in: fn(&u8) -> bool| window.iter().filter(|byte| is_in(byte)).count();
         let is_telling = || {
