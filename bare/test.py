@@ -130,8 +130,11 @@ def stay(machine):
         one.sendall(said)
         return one
 
+    # The machine is stopped meanwhile, so that all of them come at once.
+    machine.monitor("stop")
     held = [connect(machine.web, b"GET /login HTTP/1.1\r\nHost: a\r\nX: ") for _ in range(80)]
     held += [connect(machine.smtp, b"EHLO a") for _ in range(40)]
+    machine.monitor("cont")
     for _ in range(3):
         machine.answers()
         machine.send("beside those who say nothing")

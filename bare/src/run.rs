@@ -164,11 +164,12 @@ impl Connections {
         let mut longest = None;
         for (at, Shard { sockets, places }) in self.shards.iter().enumerate() {
             for (place, known) in places.iter().enumerate().filter(|(_, place)| place.port == port) {
-                let Some(conversation) = known.conversation.as_ref() else { continue };
-                let socket = sockets.get::<tcp::Socket<'_>>(known.socket);
-                // First those of whom nothing is under way, then those that have not yet taken all of the answer, then the rest.
-                let is_busy = !conversation.is_waiting() && !conversation.is_over();
-                let order = (is_busy, socket.send_queue() > 0, conversation.deadline());
+                // First those of whom nothing is under way, then those that have not yet taken all of the answer, those that have just come,
+                // of whom there may be many at once, and the rest.
+                let order = known.conversation.as_ref().map_or((false, true, u64::MAX), |conversation| {
+                    let is_busy = !conversation.is_waiting() && !conversation.is_over();
+                    (is_busy, sockets.get::<tcp::Socket<'_>>(known.socket).send_queue() > 0, conversation.deadline())
+                });
                 if longest.is_none_or(|(known, _, _)| order < known) {
                     longest = Some((order, at, place));
                 }
