@@ -109,7 +109,12 @@ pub fn confine(calls: Calls) -> Result<bool, Error> {
     let arch = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules(calls)?, refused, SeccompAction::Allow, arch)?;
     let program: BpfProgram = filter.try_into()?;
-    match seccompiler::apply_filter(&program) {
+    apply(&program)
+}
+
+/// Installs a filter for this thread and those that it starts; whether the kernel can.
+pub(crate) fn apply(program: &BpfProgram) -> Result<bool, Error> {
+    match seccompiler::apply_filter(program) {
         Ok(()) => Ok(true),
         // The kernel was built without it.
         Err(Error::Prctl(error) | Error::Seccomp(error))
@@ -151,7 +156,8 @@ fn with(argument: u8, value: i32) -> Result<SeccompRule, Error> {
     rule(argument, SeccompCmpOp::Eq, value)
 }
 
-fn rule(argument: u8, compares: SeccompCmpOp, value: i32) -> Result<SeccompRule, Error> {
+/// A call with such an argument.
+pub(crate) fn rule(argument: u8, compares: SeccompCmpOp, value: i32) -> Result<SeccompRule, Error> {
     let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, compares, value.cast_unsigned().into())?;
     Ok(SeccompRule::new(vec![condition])?)
 }

@@ -11,6 +11,7 @@
 //! else and no file by a path. A [`Tap`] has packets of an interface for a process that is confined alike.
 
 mod account;
+mod administration;
 mod bells;
 mod calls;
 mod cell;
@@ -36,6 +37,7 @@ mod tap;
 mod template;
 mod thrift;
 
+pub use administration::give_up_administration;
 pub use bells::{Bell, Bells};
 pub use confine::{Confined, Landlocked, confine, confine_tap};
 pub use host::{Jails, Process, Settings};

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use crate::harness::imap::ask;
 use crate::harness::tls::Certificate;
 use crate::harness::{Gateway, Wire, children_of, edge_of, free_port, stuffed, wait_for};
+use crate::operations::get;
 
 struct Site {
     gateway: Gateway,
     imap: SocketAddr,
     imaps: SocketAddr,
     sieve: SocketAddr,
+    metrics: SocketAddr,
     certificate: Certificate,
     _folder: tempfile::TempDir,
 }
@@ -30,17 +32,19 @@ impl Site {
         assert!(child.wait().unwrap().success());
         let certificate = Certificate::of("mx.test");
         certificate.store(folder.path(), "mx");
-        let [imap, imaps, sieve] = [(); 3].map(|()| free_port());
+        let [imap, imaps, sieve, metrics] = [(); 4].map(|()| free_port());
         let at = folder.path().display();
         let gateway = Gateway::with(&format!(
             "hostname = \"mx.test\"\nthreads = 1\n[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n\
              [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"{at}/accounts\"\n\
              imap = [\"127.0.0.1:{imap}\"]\nimaps = [\"127.0.0.1:{imaps}\"]\nsieve = [\"127.0.0.1:{sieve}\"]\n\
+             [metrics]\naddress = \"127.0.0.1:{metrics}\"\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"discard:\"\n"
         ));
-        let [imap, imaps, sieve] = [imap, imaps, sieve].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        Site { gateway, imap, imaps, sieve, certificate, _folder: folder }
+        let [imap, imaps, sieve, metrics] =
+            [imap, imaps, sieve, metrics].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        Site { gateway, imap, imaps, sieve, metrics, certificate, _folder: folder }
     }
 
     fn keep(&self) -> Option<u32> {
@@ -98,6 +102,22 @@ fn the_volume_is_open_in_the_process_of_the_store_alone() {
     };
     assert!(opens(site.keep().unwrap()) > 0);
     assert_eq!(opens(edge_of(site.gateway.supervisor())), 0);
+}
+
+/// The filter of system calls, and the numbers of the process among those of the others.
+#[test]
+fn the_process_of_the_store_starts_no_program_and_is_counted() {
+    let site = Site::start();
+    let keep = site.keep().unwrap();
+    for pid in [keep, edge_of(site.gateway.supervisor())] {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        assert!(status.lines().any(|line| line == "Seccomp:\t2"), "{status}");
+    }
+    let numbers = get(site.metrics, "/metrics").1;
+    let resident = format!("sluice_process_resident_bytes{{process=\"keep\",pid=\"{keep}\"}} ");
+    assert!(numbers.contains(&resident), "{numbers}");
+    assert!(numbers.contains("sluice_process_starts_total{process=\"keep\"} 1\n"), "{numbers}");
+    assert_eq!(numbers.matches("# HELP sluice_process_resident_bytes ").count(), 1, "{numbers}");
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn with_numbers() -> (Gateway, SocketAddr) {
     (gateway, address)
 }
 
-fn get(address: SocketAddr, path: &str) -> (String, String) {
+pub fn get(address: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

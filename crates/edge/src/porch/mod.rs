@@ -9,6 +9,6 @@ pub mod filter;
 pub mod gate;
 pub(crate) mod listeners;
 pub mod login;
-pub(crate) mod pages;
+pub mod pages;
 pub mod runtime;
 pub(crate) mod shared;

@@ -6,7 +6,7 @@ use super::runtime::Runtime;
 use crate::net::http::Page;
 
 /// The page at a path.
-pub fn page(control: &Control, path: &[u8]) -> Option<Page> {
+pub(crate) fn page(control: &Control, path: &[u8]) -> Option<Page> {
     match path {
         b"/metrics" => Some(Page::ok(numbers(&control.runtime))),
         b"/healthz" => Some(Page::ok("ok\n".into())),
@@ -35,7 +35,7 @@ fn numbers(runtime: &Runtime) -> String {
 }
 
 /// The memory of the program that is in RAM (proc_pid_statm(5)); 0 where the system does not tell.
-fn resident_bytes() -> u64 {
+pub fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: Option<u64> = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
     pages.unwrap_or(0) * rustix::param::page_size() as u64

@@ -137,7 +137,7 @@ impl Reach {
         self
     }
 
-    /// Starts no program.
+    /// Starts no program, and administers no machine.
     pub fn run_nothing(&mut self) -> &mut Reach {
         self.runs_nothing = true;
         self
@@ -150,6 +150,10 @@ impl Reach {
     /// When the kernel knows how and does not do it.
     pub fn confine(self, held: &[&Held]) -> Result<Confined, String> {
         let confined = self.restrict(held).map_err(|error| format!("cannot confine the program: {error}"))?;
+        if self.runs_nothing {
+            // A kernel without seccomp is told of where jails start.
+            jail::give_up_administration().map_err(|error| format!("cannot confine the program: {error}"))?;
+        }
         if confined != Confined::Not {
             let _ = GRANTED.set(self);
         }

@@ -139,6 +139,6 @@ fn processes(template: Option<jail::Ready>, jails: &[jail::Process], metrics: &M
     family("resident_bytes", "gauge", "Resident memory of a process.", resident);
     let each = |of: fn(&jail::Process) -> u64| jails.iter().map(|jail| (name(jail), of(jail))).collect();
     family("inspections_total", "counter", "Inspections begun by a process.", each(|jail| jail.inspections));
-    family("starts_total", "counter", "Starts of an inspection process.", each(|jail| jail.starts));
+    family("starts_total", "counter", "Starts of a process.", each(|jail| jail.starts));
     text
 }

@@ -15,11 +15,13 @@ use std::time::Duration;
 
 use edge::net::listening;
 use edge::net::stream::Stream;
+use edge::porch::pages::resident_bytes;
 use flow::{Context, Inspecting};
 use jail::Thrift;
 use nix::sys::signal::{SigSet, Signal};
 use tokio::sync::mpsc;
 
+use super::exposition::joined;
 use super::reading::Reading;
 use super::rights;
 use crate::cli::Serve;
@@ -86,9 +88,9 @@ fn serve(args: &Serve, edge: &Arc<Edge>) -> Result<(), Failure> {
     let prepared = server.prepare(&config.hostname, &config.dns, &config.tls, elsewhere)?;
     let (handed, waiting) = mpsc::channel(WAITING_MAX);
     let (server, hearing) = (Arc::new(server), edge.clone());
-    let ears = server.clone();
+    let (ears, tables) = (server.clone(), lookups.clone());
     std::thread::Builder::new().name("edge".into()).spawn(move || {
-        hearing.hear(&ears, &handed);
+        hearing.hear(&ears, &tables, &handed);
         ears.is_over();
     })?;
     std::thread::Builder::new().name("thrift".into()).spawn(|| {
@@ -112,6 +114,13 @@ fn take_sockets(channel: &Channel) -> io::Result<String> {
             _ => return Err(io::Error::other("the edge makes no sense")),
         }
     }
+}
+
+/// Numbers of this process, in families of the edge's.
+fn own_numbers() -> String {
+    let name = "sluice_process_resident_bytes";
+    let series = format!("{name}{{process=\"keep\",pid=\"{}\"}} {}", std::process::id(), resident_bytes());
+    format!("# HELP {name} Resident memory of a process.\n# TYPE {name} gauge\n{series}\n")
 }
 
 /// The edge as the host of the store.
@@ -151,7 +160,7 @@ impl Edge {
     }
 
     /// Hears the edge until it is gone.
-    fn hear(&self, server: &Server, handed: &mpsc::Sender<Handed>) {
+    fn hear(&self, server: &Server, lookups: &Lookups, handed: &mpsc::Sender<Handed>) {
         while let Ok(Some(Packet { line, beside })) = self.channel.receive() {
             let Some(order) = lines::read::<Order>(&line) else { return };
             match order {
@@ -167,7 +176,8 @@ impl Edge {
                     server.evaluations().iter().for_each(|evaluations| evaluations.count(&evaluation));
                 }
                 Order::Numbers(question) => {
-                    let _ = self.say(&Request::Numbers(question, server.numbers()), &[]);
+                    let numbers = joined(server.numbers(), &lookups.measured()) + &own_numbers();
+                    let _ = self.say(&Request::Numbers(question, numbers), &[]);
                 }
                 Order::End => server.end(),
                 Order::Over => server.is_over(),

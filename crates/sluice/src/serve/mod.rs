@@ -10,6 +10,7 @@
 //! ```
 
 mod bell;
+mod exposition;
 mod ids;
 mod inspector;
 pub mod keep;

@@ -23,6 +23,7 @@ use edge::settings::{Listener, Rulings};
 use edge::trust::warden::Warden;
 use jail::Bells;
 
+use super::exposition;
 use super::ids::Intrusion;
 use super::inspector::{self, Common, Rules};
 use super::logins::Users;
@@ -104,19 +105,7 @@ impl Site {
             None => Common::new(&config, threads)?,
         };
         let before = old.map(|old| &*old.runtime);
-        let (metrics, known) = before.map(|old| (old.metrics.clone(), old.known.clone())).unwrap_or_default();
-        let generation = before.map_or(1, |old| old.signatures.generation + 1);
-        let pool = before.map_or_else(|| Pool::new(config.resources.head_pool_bytes), |old| old.means.pool.clone());
-        let metrics_socket = metrics_socket(config.metrics.address, before)?;
-        let identities = Arc::new(Identities::load(&config.tls)?);
-        identities.warnings().for_each(|warning| tracing::warn!("{warning}"));
-        let has_tls = !config.tls.certificates.is_empty();
-        let tls = has_tls.then(|| tls::server(identities.clone(), config.tls.minimum)).transpose()?;
-        let opener = config.opens_tls().then(|| Opener::new(&config.tls)).transpose()?;
-        let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
-        let doors = doors(&config, threads, &house, before)?;
-        let store = local_store(&config, old)?;
-        let clamd = Arc::new(Clamd::load(&config.clamd, before.map(|old| &*old.clamd), threads)?);
+        let opened = Opened::new(&config, threads, old)?;
         match old {
             Some(_) => rights::make_folders(&config, &wanted)?,
             // What strangers have made is read after this.
@@ -131,15 +120,20 @@ impl Site {
         let web = WebLists::load(&config)?.map(Arc::new);
         let users = Users::load(&config, &lookups, old.and_then(|old| old.users.as_ref()))?;
         let before_intrusion = old.and_then(|old| old.intrusion.as_deref());
-        let intrusion = Intrusion::load(&config, &metrics, before_intrusion)?.map(Arc::new);
+        let intrusion = Intrusion::load(&config, &opened.metrics, before_intrusion)?.map(Arc::new);
         let rules = Rules { spam: spam.as_deref(), web: web.as_deref(), intrusion: intrusion.as_deref() };
         let (inspector, measure) = inspector::start(&config, threads, &database, rules, &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
-        let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
+        let resolver =
+            config.asks_dns().then(|| Resolver::start(&config.dns, &opened.metrics, old_resolver)).transpose()?;
         let lists = lists(&config, own.clone(), old)?;
-        let memory = memories(&config, spam.as_deref(), &metrics, old.and_then(|old| old.memory.as_ref()))?;
+        let memory = memories(&config, spam.as_deref(), &opened.metrics, old.and_then(|old| old.memory.as_ref()))?;
         let warden = Warden::load(&config.trust, Some(lists.clone()), before.map(|before| &*before.warden))?;
+        let generation = before.map_or(1, |old| old.signatures.generation + 1);
+        let Opened { metrics, pool, metrics_socket, identities, opener, house, doors, store, clamd } = opened;
+        let has_tls = !config.tls.certificates.is_empty();
+        let tls = has_tls.then(|| tls::server(identities.clone(), config.tls.minimum)).transpose()?;
         let means = Means {
             inspector,
             passwords: config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect(),
@@ -157,13 +151,13 @@ impl Site {
             measure: with_store(with_lookups(measure, &lookups), store.as_ref()),
             signatures: signatures(&config, &wanted, &database, generation)?,
             tls,
-            opener: opener.map(Arc::new),
+            opener,
             identities,
             doors,
             recipients: Arc::new(recipients),
             clamd,
             notices: Arc::new(notices),
-            known,
+            known: before.map(|old| old.known.clone()).unwrap_or_default(),
             filter: web.as_ref().map_or_else(|| Arc::new(AllowAll) as Arc<dyn Filter>, |web| web.filter.clone()),
             logins: users.clone().map(|users| users as Arc<dyn edge::porch::login::Logins>),
             metrics,
@@ -242,6 +236,40 @@ impl Site {
         if signatures.is_older(self.config.database.warn_days) {
             tracing::warn!(days = signatures.age_days(), "signatures are out of date");
         }
+    }
+}
+
+/// Keys and sockets, opened as whoever started the program; those of before a reload stay.
+struct Opened {
+    metrics: Arc<Metrics>,
+    pool: Pool,
+    metrics_socket: MetricsSocket,
+    identities: Arc<Identities>,
+    opener: Option<Arc<Opener>>,
+    house: Arc<House>,
+    doors: Vec<Arc<Door>>,
+    store: Option<Arc<Store>>,
+    clamd: Arc<Clamd>,
+}
+
+impl Opened {
+    fn new(config: &Config, threads: usize, old: Option<&Site>) -> Result<Opened, Failure> {
+        let before = old.map(|old| &*old.runtime);
+        let identities = Arc::new(Identities::load(&config.tls)?);
+        identities.warnings().for_each(|warning| tracing::warn!("{warning}"));
+        let opener = config.opens_tls().then(|| Opener::new(&config.tls)).transpose()?.map(Arc::new);
+        let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
+        Ok(Opened {
+            metrics: before.map(|old| old.metrics.clone()).unwrap_or_default(),
+            pool: before.map_or_else(|| Pool::new(config.resources.head_pool_bytes), |old| old.means.pool.clone()),
+            metrics_socket: metrics_socket(config.metrics.address, before)?,
+            identities,
+            opener,
+            doors: doors(config, threads, &house, before)?,
+            house,
+            store: local_store(config, old)?,
+            clamd: Arc::new(Clamd::load(&config.clamd, before.map(|old| &*old.clamd), threads)?),
+        })
     }
 }
 
@@ -354,7 +382,7 @@ fn with_lookups(measure: Measure, lookups: &Lookups) -> Measure {
 /// Adds the numbers of the store.
 fn with_store(measure: Measure, store: Option<&Arc<Store>>) -> Measure {
     let Some(store) = store.cloned() else { return measure };
-    Arc::new(move |metrics| measure(metrics) + &store.numbers())
+    Arc::new(move |metrics| exposition::joined(measure(metrics), &store.numbers()))
 }
 
 /// Name of the metrics socket.

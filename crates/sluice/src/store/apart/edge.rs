@@ -1,6 +1,6 @@
 //! The edge's side: it has the process of the store started, and started again, and lends it what it asks for.
 //!
-//! Bounds: [`WAITING_MAX`] mails of doors that wait for a process, [`INSPECTIONS_MAX`] inspections and one lesson at a time, [`ASKED_MAX`] of both with
+//! Bounds: [`WAITING_MAX`] mails of doors and [`EVALUATIONS_MAX`] evaluations that wait for a process, [`INSPECTIONS_MAX`] inspections and one lesson at a time, [`ASKED_MAX`] of both with
 //! those that wait; handshakes and relays as many as the store may have sessions. A process that asks for more gets nothing: whatever
 //! stored mail makes of it, the descriptors of the edge are there for its other doors.
 
@@ -32,6 +32,8 @@ use crate::store::gateway::Gateway;
 use crate::store::host::{Host as _, Mail, Unlearned};
 
 const WAITING_MAX: usize = 4_096;
+
+const EVALUATIONS_MAX: usize = 1_024;
 
 const INSPECTIONS_MAX: usize = 256;
 
@@ -72,6 +74,9 @@ struct State {
     waiting: VecDeque<(Begun, Caller)>,
     /// Outcome of the first start: the password of a newcomer, or why there is no store.
     begun: Option<Result<Option<String>, String>>,
+    /// Evaluations that wait for a process.
+    evaluations: VecDeque<Evaluation>,
+    starts: u64,
     questions: u64,
     numbers: (u64, String),
     /// Sessions of the process, counted until they end.
@@ -159,18 +164,21 @@ impl Apart {
         Order::Shown { tls: self.gateway.has_tls(), learns: self.gateway.learns() }
     }
 
-    /// The numbers of the store; none while there is no process.
+    /// The numbers of the store; those of its starts alone while there is no process.
     pub fn numbers(&self) -> String {
-        let (channel, question) = {
+        let (channel, question, starts) = {
             let mut state = self.lock();
             state.questions += 1;
-            (state.channel.clone(), state.questions)
+            (state.channel.clone(), state.questions, state.starts)
         };
-        let Some(channel) = channel else { return String::new() };
+        let name = "sluice_process_starts_total";
+        let starts =
+            format!("# HELP {name} Starts of a process.\n# TYPE {name} counter\n{name}{{process=\"keep\"}} {starts}\n");
+        let Some(channel) = channel else { return starts };
         self.send(&channel, &Order::Numbers(question));
         let waited = self.news.wait_timeout_while(self.lock(), NUMBERS_WAIT, |state| state.numbers.0 < question);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.numbers.1.clone()
+        starts + &state.numbers.1
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.
@@ -273,16 +281,18 @@ impl Apart {
 
     /// Hands over all that has waited for a process that serves.
     fn open(&self, channel: &Arc<Channel>) {
-        let (waiting, orders) = {
+        let (waiting, evaluations, orders) = {
             let mut state = self.lock();
             state.channel = Some(channel.clone());
+            state.starts += 1;
             let orders = [(state.is_ending, Order::End), (state.is_over, Order::Over)];
-            (std::mem::take(&mut state.waiting), orders)
+            (std::mem::take(&mut state.waiting), std::mem::take(&mut state.evaluations), orders)
         };
         self.send(channel, &self.shown());
         for (stream, caller) in waiting {
             let _ = send_caller(channel, &stream, &caller);
         }
+        evaluations.into_iter().for_each(|evaluation| self.send(channel, &Order::Count(evaluation.into())));
         orders.iter().filter(|(is_due, _)| *is_due).for_each(|(_, order)| self.send(channel, order));
     }
 
@@ -365,8 +375,15 @@ impl Apart {
 /// Evaluations go to the store, which reports them.
 impl Evaluations for Apart {
     fn count(&self, evaluation: &Evaluation) {
-        let channel = self.lock().channel.clone();
-        channel.iter().for_each(|channel| self.send(channel, &Order::Count(Box::new(evaluation.clone()))));
+        let mut state = self.lock();
+        let Some(channel) = state.channel.clone() else {
+            if state.evaluations.len() < EVALUATIONS_MAX {
+                state.evaluations.push_back(evaluation.clone());
+            }
+            return;
+        };
+        drop(state);
+        self.send(&channel, &Order::Count(Box::new(evaluation.clone())));
     }
 }
 
