@@ -263,7 +263,7 @@ pub struct Serve {
 /// `sluice reload`
 #[derive(Debug, Args)]
 pub struct Reload {
-    /// The first process of the service. Without it: the one that systemd names in MAINPID.
+    /// The first process of the service. Without it: the one that systemd names in MAINPID, else the only one that runs.
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
     /// Wait no longer than this for the outcome.

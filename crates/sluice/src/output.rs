@@ -36,6 +36,26 @@ pub fn finish() -> io::Result<()> {
     LOST.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
 }
 
+/// Standard output for much: after its reader has closed it, the rest is dropped without an error.
+pub fn out() -> impl io::Write {
+    Out(io::stdout().lock())
+}
+
+struct Out(io::StdoutLock<'static>);
+
+impl io::Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            outcome => outcome,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+    }
+}
+
 /// Notes what became of a write to standard output, for the end.
 pub fn note(outcome: io::Result<()>) {
     if let Err(error) = outcome

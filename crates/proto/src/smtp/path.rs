@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// The longest path taken, in bytes. RFC 5321 asks for 256; senders with encoded return paths use more.
 const PATH_BYTES_MAX: usize = 512;
@@ -124,11 +125,16 @@ fn is_local(local: &str) -> bool {
     !local.is_empty() && local.bytes().all(|byte| !b" \t<>()[]:;,\\\"@".contains(&byte))
 }
 
+/// An address, of IPv6 marked as such or not; of further kinds (RFC 5321, section 4.1.3) there is none.
+fn is_address(literal: &str) -> bool {
+    let is_marked = literal.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("IPv6:"));
+    let of_six = if is_marked { &literal[5..] } else { literal };
+    of_six.parse::<Ipv6Addr>().is_ok() || literal.parse::<Ipv4Addr>().is_ok()
+}
+
 fn is_domain(domain: &str) -> bool {
     if let Some(literal) = domain.strip_prefix('[') {
-        return literal.strip_suffix(']').is_some_and(|literal| {
-            !literal.is_empty() && literal.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:-".contains(&byte))
-        });
+        return literal.strip_suffix(']').is_some_and(is_address);
     }
     let is_label_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte) || byte >= 0x80;
     domain.len() <= 255
@@ -172,6 +178,10 @@ mod tests {
             "<@b>",
             "<a@b..c>",
             "<a@b>x",
+            "<a@[192.0.2]>",
+            "<a@[192.0.2.256]>",
+            "<a@[IPv6:192.0.2.1]>",
+            "<a@[X25:2001]>",
             "<a\r\n@b>",
             "<\"a@b>",
             "<a@[1>",

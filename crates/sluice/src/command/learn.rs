@@ -356,7 +356,7 @@ fn import(args: &Learn, ledger: &mut Sqlite, file: Option<File>) -> Result<ExitC
 }
 
 fn export(ledger: &mut Sqlite, user: &str) -> Result<ExitCode, Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(crate::output::out());
     ledger.export(user, &mut |item| out.write_all(item.line().as_bytes()))?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)

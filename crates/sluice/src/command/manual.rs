@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::CommandFactory;
 
 use crate::cli::Cli;
-use crate::output::Failure;
+use crate::output::{self, Failure};
 
 /// Writes a man page for each command into `folder`, or shows the main one: by `man` on a terminal, else as it is.
 pub fn pages(folder: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -35,13 +35,10 @@ fn is_shown(page: &[u8]) -> bool {
     man.wait().is_ok_and(|status| status.success()) && is_read
 }
 
-/// Writes all of it; a reader that has seen enough is no error.
 fn print(text: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome,
-    }
+    let mut out = output::out();
+    out.write_all(text)?;
+    out.flush()
 }
 
 /// Prints the completions for a shell.

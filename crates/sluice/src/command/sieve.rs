@@ -53,7 +53,7 @@ fn check(args: &SieveCheck) -> Result<ExitCode, Failure> {
 fn test(args: &SieveTest) -> Result<ExitCode, Failure> {
     let mut output: Box<dyn Write> = match &args.output {
         Some(path) => Box::new(File::create(path).map_err(|error| format!("{}: {error}", path.display()))?),
-        None => Box::new(std::io::stdout().lock()),
+        None => Box::new(crate::output::out()),
     };
     Reach::reading().confine(&[])?;
     let library = Library { folder: args.folder.as_deref() };

@@ -131,7 +131,7 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     checker.all(|told| match told {
         Ok((text, spam)) => {
             is_spam |= spam;
-            failure = failure.take().or(io::stdout().write_all(text.as_bytes()).err());
+            failure = failure.take().or(crate::output::out().write_all(text.as_bytes()).err());
         }
         Err(reason) => {
             has_failed = true;

@@ -56,7 +56,7 @@ fn export_authority(args: &WebCaExport) -> Result<ExitCode, Failure> {
     let text = std::fs::read_to_string(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     let begin = text.find("-----BEGIN CERTIFICATE-----").unwrap_or_default();
     let length = text[begin..].find("-----END CERTIFICATE-----").map_or(0, |at| at + "-----END CERTIFICATE-----".len());
-    let mut out = io::stdout().lock();
+    let mut out = crate::output::out();
     match args.der {
         true => out.write_all(&certificate)?,
         false => writeln!(out, "{}", &text[begin..begin + length])?,

@@ -18,15 +18,21 @@ use crate::audit::trail::Trail;
 use crate::cli::values::Kind;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
 use crate::config::Config;
-use crate::output::Failure;
+use crate::output::{self, Failure};
 
 /// Runs one of the commands. `reach` makes the store of a configuration reachable, where mail may be released to.
 pub fn run(args: &Quarantine, reach: fn(&Config)) -> Result<ExitCode, Failure> {
     let trail = if args.folder.is_some() { Trail::none() } else { Trail::find(&args.config)? };
     let place = Place::find(args)?;
     match &args.command {
-        QuarantineCommand::List { selection, json } => printed(list(&place, place.meant(selection)?, *json)),
-        QuarantineCommand::Show { id, json, raw } => printed(show(&place, &place.one(id)?, *json, *raw)),
+        QuarantineCommand::List { selection, json } => {
+            list(&place, place.meant(selection)?, *json)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        QuarantineCommand::Show { id, json, raw } => {
+            show(&place, &place.one(id)?, *json, *raw)?;
+            Ok(ExitCode::SUCCESS)
+        }
         QuarantineCommand::Release { selection, hop, again } => {
             named(selection)?;
             reach(&place.config);
@@ -48,14 +54,6 @@ pub fn run(args: &Quarantine, reach: fn(&Config)) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Exit code after printing; a closed pipe is no failure.
-fn printed(outcome: io::Result<()>) -> Result<ExitCode, Failure> {
-    match outcome {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
-}
-
 /// Nothing named would mean everything, which is too easily said.
 fn named(selection: &Selection) -> Result<(), Failure> {
     if selection.is_empty() {
@@ -65,7 +63,7 @@ fn named(selection: &Selection) -> Result<(), Failure> {
 }
 
 fn list(place: &Place, meant: impl Iterator<Item = Kept>, json: bool) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(output::out());
     for kept in meant {
         let facts = &kept.facts;
         if json {
@@ -90,7 +88,7 @@ fn list(place: &Place, meant: impl Iterator<Item = Kept>, json: bool) -> io::Res
 }
 
 fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = output::out();
     if raw {
         io::copy(&mut read(&kept.mail())?, &mut out)?;
         return Ok(());

@@ -209,7 +209,7 @@ fn cat(args: &StoreCat) -> Result<ExitCode, Failure> {
     let mut source = Source::open(&Place::enter(&named(&args.place, volume)?)?, false)?;
     let rows = source.all(&Look::Message { account, mailbox, uid })?;
     let number = rows.first().and_then(|row| row["message"].as_u64()).ok_or("the message is missing")?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::output::out();
     let reading = source.content(number, &mut |piece| Ok(out.write_all(piece)?))?;
     out.flush()?;
     match reading {

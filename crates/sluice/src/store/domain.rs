@@ -71,6 +71,7 @@ pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
         DomainCommand::Check { domain, resolvers, zone, timeout } => {
             let keys = Keys::read(&place.way()).map_err(|error| format!("{}: {error}", place.path().display()))?;
             let all = records(domain, &site, &keys);
+            let resolvers = if resolvers.is_empty() { &config.dns.servers } else { resolvers };
             let source = Source::new(zone.as_deref(), resolvers, Duration::from_secs(*timeout))?;
             let states = states(&all, &source)?;
             for (record, state) in all.iter().zip(&states) {

@@ -1,6 +1,6 @@
 //! `sluice queue`: the mail that waits to go out. A server that runs is asked; else the store is looked into.
 
-use std::io::{BufWriter, Write as _, stdout};
+use std::io::{BufWriter, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::control;
 use super::outgoing::Request;
 use super::volume::{named, open, trail};
 use crate::cli::{self, QueueCommand, QueueSelect};
-use crate::output::Failure;
+use crate::output::{self, Failure};
 use crate::process::privileges::{self, Place};
 
 /// Does what the command line says.
@@ -62,7 +62,7 @@ pub fn ask(place: &Place, request: &Request) -> Result<Option<Value>, Failure> {
 fn list(select: &QueueSelect, show: impl Fn(&Value, &Value) -> String) -> Result<ExitCode, Failure> {
     let place = Place::enter(&named(&select.place, None)?)?;
     let mut request = request(select, "list");
-    let (mut out, mut count, mut volume) = (BufWriter::new(stdout().lock()), 0, None);
+    let (mut out, mut count, mut volume) = (BufWriter::new(output::out()), 0, None);
     if select.json {
         write!(out, "{{\"waiting\":[")?;
     }

@@ -26,6 +26,9 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::cli;
 use crate::output::Failure;
 
+/// Name of the socket, before the process id.
+const NAME: &str = "sluice-reload-";
+
 /// Requests that wait at a time; more are closed at once.
 const WAITERS_MAX: usize = 32;
 
@@ -41,8 +44,27 @@ const fn note_of(has_credentials: bool) -> &'static str {
     }
 }
 
+/// Process ids of the services that take requests here, of the kernel's list of UNIX sockets.
+fn listening(sockets: &str) -> Vec<u32> {
+    let names = sockets.lines().filter_map(|line| line.rsplit_once('@')?.1.strip_prefix(NAME));
+    let mut pids: Vec<u32> = names.filter_map(|pid| pid.parse().ok()).collect();
+    // A connection has a line of its own with the name of its listener.
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
+/// The one that is meant where none is named.
+fn only(pids: &[u32]) -> Result<u32, String> {
+    match pids {
+        [pid] => Ok(*pid),
+        [] => Err("no service runs here".into()),
+        several => Err(format!("several services run: give --pid with one of {several:?}")),
+    }
+}
+
 fn address(pid: u32) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("sluice-reload-{pid}"))
+    SocketAddr::from_abstract_name(format!("{NAME}{pid}"))
 }
 
 /// Requests under way.
@@ -132,8 +154,9 @@ impl Waiters {
 /// `sluice reload`: asks the service for a reload, waits for the outcome and prints it.
 pub fn run(args: &cli::Reload) -> Result<ExitCode, Failure> {
     let named = || std::env::var("MAINPID").ok()?.parse().ok();
-    let Some(pid) = args.pid.or_else(named) else {
-        return Err("which process: give --pid (systemd sets MAINPID for ExecReload=)".into());
+    let pid = match args.pid.or_else(named) {
+        Some(pid) => pid,
+        None => only(&listening(&std::fs::read_to_string("/proc/net/unix")?))?,
     };
     let unreachable = |error: io::Error| format!("process {pid} does not take requests to reload: {error}");
     let address = address(pid)?;
@@ -159,6 +182,18 @@ pub fn run(args: &cli::Reload) -> Result<ExitCode, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_process_the_only_service_is_meant() {
+        let sockets = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                       0000000000000000: 00000002 00000000 00010000 0001 01 31 @sluice-reload-812\n\
+                       0000000000000000: 00000003 00000000 00000000 0001 03 32 @sluice-reload-812\n\
+                       0000000000000000: 00000002 00000000 00010000 0001 01 33 /run/other\n";
+        assert_eq!(listening(sockets), [812]);
+        assert_eq!(only(&[812]), Ok(812));
+        assert!(only(&[]).is_err_and(|why| why.contains("no service")));
+        assert!(only(&[812, 9]).is_err_and(|why| why.contains("812, 9")));
+    }
 
     #[test]
     fn a_reload_tells_of_credentials_that_are_as_of_the_start() {
