@@ -170,6 +170,16 @@ fn odd_mails_of_honest_senders_pass_however_deep_they_lie() {
     let two: String = (0..40).map(|_| format!("--D\r\n\r\n{coded}\r\n")).collect();
     let two = mail(&format!("Content-Type: multipart/digest; boundary=D\r\n\r\n{two}--D--\r\n"));
     mails.push(("a digest of multiparts with a coding".into(), two.into()));
+    let image = base64(&[&b"\x89PNG\r\n\x1a\n"[..], &[7; 3_000]].concat());
+    let picture = format!("--P\r\nContent-Type: image/png\r\n{}\r\n{image}\r\n--P--\r\n", of("base64"));
+    let news =
+        mail(&format!("Content-Type: multipart/mixed; boundary=P\r\n\r\n--P\r\n{alternatives}\r\n{body}\r\n{picture}"));
+    let labelled = |mail: &str| format!("Content-Type: message/rfc822\r\n{}\r\n{mail}", of("base64"));
+    let many: String = (0..16).map(|_| format!("--D\r\n{}\r\n", labelled(&news))).collect();
+    let many = mail(&format!("Content-Type: multipart/digest; boundary=D\r\n\r\n{many}--D--\r\n"));
+    mails.push(("a digest of forwarded mails, all labelled".into(), many.into()));
+    let nested = (0..4).fold(news.clone(), |inner, _| mail(&labelled(&inner)));
+    mails.push(("forwarded mails in each other, all labelled".into(), nested.into()));
     let engine = engine();
     let mut wrong = Vec::new();
     for (name, mail) in mails {

@@ -12,15 +12,15 @@ use flow::{Blank, ObjectReport, Out};
 use unpack::Doubt;
 
 /// The most second readings under way at any time. Each takes a share of the processor time, and the windows of what it opens.
-const SECOND_READINGS_MAX: u32 = 16;
+const SECOND_READINGS_MAX: u32 = 64;
 
 /// The open objects of an inspection in which one more second reading begins: each takes a window.
-const OPEN_OBJECTS_MAX: usize = 128;
+const OPEN_OBJECTS_MAX: usize = 256;
 
 /// Bytes that second readings, and what they open, may have taken for each byte fed, and besides, when one more begins: those
 /// within others are many, even where few are under way at a time.
-const READ_AGAIN_MAX: u64 = 8;
-const READ_AGAIN_FREE_BYTES: u64 = 128 << 10;
+const READ_AGAIN_MAX: u64 = 16;
+const READ_AGAIN_FREE_BYTES: u64 = 4 << 20;
 
 /// Finding for a spool that refuses.
 pub(super) const SPOOL_EXCEEDED: &str = "Heuristics.Limits.Exceeded.Spool";
