@@ -48,14 +48,29 @@ impl Common {
 }
 
 /// Rules of all kinds that inspections have besides signatures.
-#[derive(Clone, Copy)]
-pub struct Rules<'r> {
+#[derive(Clone)]
+pub struct Rules {
     /// Scores of mails.
-    pub spam: Option<&'r SpamRules>,
+    pub spam: Option<Arc<SpamRules>>,
     /// Lists of the web.
-    pub web: Option<&'r WebLists>,
+    pub web: Option<Arc<WebLists>>,
     /// Intrusion rules.
-    pub intrusion: Option<&'r Intrusion>,
+    pub intrusion: Option<Arc<Intrusion>>,
+}
+
+impl Rules {
+    /// Reads them; what intrusion rules have seen of connections is taken from those before a reload.
+    ///
+    /// # Errors
+    /// When files cannot be read or understood.
+    pub fn load(config: &Config, metrics: &Arc<Metrics>, old: Option<&Rules>) -> Result<Rules, Failure> {
+        let before = old.and_then(|old| old.intrusion.as_deref());
+        Ok(Rules {
+            spam: SpamRules::load(config)?.map(Arc::new),
+            web: WebLists::load(config)?.map(Arc::new),
+            intrusion: Intrusion::load(config, metrics, before)?.map(Arc::new),
+        })
+    }
 }
 
 /// An inspector with these signatures, in processes of its own or in this one, and its numbers.
@@ -66,9 +81,11 @@ pub fn start(
     config: &Config,
     threads: usize,
     database: &Loaded,
-    Rules { spam, web, intrusion }: Rules<'_>,
+    rules: &Rules,
     common: &Common,
 ) -> Result<(Arc<dyn Inspector>, Measure), Failure> {
+    let Rules { spam, web, intrusion } = rules;
+    let (spam, web, intrusion) = (spam.as_deref(), web.as_deref(), intrusion.as_deref());
     let (limits, memory_bytes) = (config.limits.limits(), config.resources.inspection_pool_bytes);
     if config.isolation == Isolation::None {
         let engine = Arc::new(Engine { database: database.database.clone(), limits });

@@ -24,14 +24,12 @@ use edge::trust::warden::Warden;
 use jail::Bells;
 
 use super::exposition;
-use super::ids::Intrusion;
 use super::inspector::{self, Common, Rules};
 use super::logins::Users;
 use super::reading::{NeedsProcess, Reading, check_fixed};
 use super::rights;
 use super::scorer::SpamRules;
 use super::watcher::Stamp;
-use super::web::WebLists;
 use crate::cli::Serve;
 use crate::config::Config;
 use crate::database::{self, Loaded, Wanted};
@@ -61,14 +59,10 @@ pub struct Site {
     pub wanted: Wanted,
     /// Database in force.
     pub database: Arc<Loaded>,
-    /// The rules that mails are scored with.
-    spam: Option<Arc<SpamRules>>,
-    /// The lists of the web.
-    web: Option<Arc<WebLists>>,
+    /// Rules besides signatures.
+    rules: Rules,
     /// Users of the web doors.
     users: Option<Arc<Users>>,
-    /// Intrusion rules.
-    intrusion: Option<Arc<Intrusion>>,
     /// The mail store, for the whole run.
     pub store: Option<Arc<Store>>,
     /// Tables of databases and directories.
@@ -93,11 +87,7 @@ impl Site {
     /// # Errors
     /// When something cannot be read, understood or opened; nothing has changed then.
     pub fn load(args: &Serve, old: Option<&Site>) -> Result<Site, Failure> {
-        let Reading { config, stamps, wanted } = Reading::of(args, old.is_none())?;
-        if let Some(old) = old {
-            check_fixed(&old.config, &config)?;
-            rights::check_reload(args, &config, &wanted).map_err(NeedsProcess)?;
-        }
+        let Reading { config, stamps, wanted } = reading(args, old)?;
         // The event loops that run are those of the start.
         let threads = old.map_or_else(|| threads(&config), |old| old.threads);
         let common = match old {
@@ -116,31 +106,25 @@ impl Site {
         let tables = lookups.recipients();
         let recipients = Directory::load(&config.recipients, &tables, &config.tls, before.map(|old| &*old.recipients))?;
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
-        let spam = SpamRules::load(&config)?.map(Arc::new);
-        let web = WebLists::load(&config)?.map(Arc::new);
+        let rules = Rules::load(&config, &opened.metrics, old.map(|old| &old.rules))?;
+        let spam = rules.spam.as_deref();
         let users = Users::load(&config, &lookups, old.and_then(|old| old.users.as_ref()))?;
-        let before_intrusion = old.and_then(|old| old.intrusion.as_deref());
-        let intrusion = Intrusion::load(&config, &opened.metrics, before_intrusion)?.map(Arc::new);
-        let rules = Rules { spam: spam.as_deref(), web: web.as_deref(), intrusion: intrusion.as_deref() };
-        let (inspector, measure) = inspector::start(&config, threads, &database, rules, &common)?;
+        let (inspector, measure) = inspector::start(&config, threads, &database, &rules, &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
-        let old_resolver = old.and_then(|old| old.resolver.as_ref());
-        let resolver =
-            config.asks_dns().then(|| Resolver::start(&config.dns, &opened.metrics, old_resolver)).transpose()?;
+        let resolver = resolver(&config, &opened.metrics, old)?;
         let lists = lists(&config, own.clone(), old)?;
-        let memory = memories(&config, spam.as_deref(), &opened.metrics, old.and_then(|old| old.memory.as_ref()))?;
+        let memory = memories(&config, spam, &opened.metrics, old.and_then(|old| old.memory.as_ref()))?;
         let warden = Warden::load(&config.trust, Some(lists.clone()), before.map(|before| &*before.warden))?;
         let generation = before.map_or(1, |old| old.signatures.generation + 1);
         let Opened { metrics, pool, metrics_socket, identities, opener, house, doors, store, clamd } = opened;
-        let has_tls = !config.tls.certificates.is_empty();
-        let tls = has_tls.then(|| tls::server(identities.clone(), config.tls.minimum)).transpose()?;
+        let tls = |_| tls::server(identities.clone(), config.tls.minimum);
         let means = Means {
             inspector,
             passwords: config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect(),
             pool,
-            resolver: resolver.as_ref().map(|resolver| asked(resolver, &lists, spam.as_deref())),
+            resolver: resolver.as_ref().map(|resolver| asked(resolver, &lists, spam)),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
-            sentinel: intrusion.as_ref().map(|intrusion| intrusion.lookout.clone() as Arc<dyn Sentinel>),
+            sentinel: rules.intrusion.as_ref().map(|intrusion| intrusion.lookout.clone() as Arc<dyn Sentinel>),
             evaluations: store.as_ref().and_then(|store| store.evaluations()),
             metrics: metrics.clone(),
         };
@@ -150,7 +134,7 @@ impl Site {
             warden: Arc::new(warden),
             measure: with_store(with_lookups(measure, &lookups), store.as_ref()),
             signatures: signatures(&config, &wanted, &database, generation)?,
-            tls,
+            tls: config.tls.certificates.first().map(tls).transpose()?,
             opener,
             identities,
             doors,
@@ -158,23 +142,20 @@ impl Site {
             clamd,
             notices: Arc::new(notices),
             known: before.map(|old| old.known.clone()).unwrap_or_default(),
-            filter: web.as_ref().map_or_else(|| Arc::new(AllowAll) as Arc<dyn Filter>, |web| web.filter.clone()),
+            filter: rules.web.as_ref().map_or_else(|| Arc::new(AllowAll) as Arc<dyn Filter>, |web| web.filter.clone()),
             logins: users.clone().map(|users| users as Arc<dyn edge::porch::login::Logins>),
             metrics,
             metrics_socket,
         };
-        let runtime = Arc::new(runtime);
         Ok(Site {
             config,
             stamps,
             threads,
-            runtime,
+            runtime: Arc::new(runtime),
             wanted,
             database,
-            spam,
-            web,
+            rules,
             users,
-            intrusion,
             store,
             lookups,
             resolver,
@@ -206,9 +187,7 @@ impl Site {
         let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
         database.warn();
         let generation = self.runtime.signatures.generation + 1;
-        let rules =
-            Rules { spam: self.spam.as_deref(), web: self.web.as_deref(), intrusion: self.intrusion.as_deref() };
-        let (inspector, measure) = inspector::start(&self.config, self.threads, &database, rules, &self.common)?;
+        let (inspector, measure) = inspector::start(&self.config, self.threads, &database, &self.rules, &self.common)?;
         let runtime = Runtime {
             means: Means { inspector, ..self.runtime.means.clone() },
             measure: with_store(with_lookups(measure, &self.lookups), self.store.as_ref()),
@@ -237,6 +216,16 @@ impl Site {
             tracing::warn!(days = signatures.age_days(), "signatures are out of date");
         }
     }
+}
+
+/// Reads a configuration that may take the place of the one before.
+fn reading(args: &Serve, old: Option<&Site>) -> Result<Reading, Failure> {
+    let reading = Reading::of(args, old.is_none())?;
+    if let Some(old) = old {
+        check_fixed(&old.config, &reading.config)?;
+        rights::check_reload(args, &reading.config, &reading.wanted).map_err(NeedsProcess)?;
+    }
+    Ok(reading)
 }
 
 /// Keys and sockets, opened as whoever started the program; those of before a reload stay.
@@ -295,6 +284,12 @@ fn doors(config: &Config, threads: usize, house: &Arc<House>, old: Option<&Runti
         }
     };
     config.listeners.iter().map(open).collect()
+}
+
+/// The resolver for inspections, if anything is asked.
+fn resolver(config: &Config, metrics: &Arc<Metrics>, old: Option<&Site>) -> Result<Option<Arc<Resolver>>, String> {
+    let old = old.and_then(|old| old.resolver.as_ref());
+    config.asks_dns().then(|| Resolver::start(&config.dns, metrics, old)).transpose()
 }
 
 /// Answers to what inspections ask: from lists here, then from the DNS.
