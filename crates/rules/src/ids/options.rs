@@ -3,18 +3,19 @@
 //! Contents with a modifier of a buffer behind them, as Snort before 3 has them, go to the same sections as those behind a
 //! sticky keyword.
 
-use super::buffer::{App, Buffer, Direction, Side};
+mod buffer;
+mod state;
+
+use super::buffer::{App, Buffer, Direction};
 use super::condition;
-use super::events::event_named;
-use super::handshake;
 use super::keywords;
 use super::lexer::{BEHIND_QUOTES, Opt, items, negated, only_quoted, text};
 use super::limits::Limits;
 use super::rate;
-use super::rule::{Amount, BitVerb, Bits, Condition, Content, Order, Port, Rule, Scope, Section, Sizes, Test, Value};
+use super::rule::{Condition, Content, Order, Port, Rule, Section, Sizes, Test, Value};
 use super::sets::Sets;
 use super::transform::{Transform, excluding};
-use super::values::{self, Names, number};
+use super::values::{self, Names};
 
 /// Why a rule does not load.
 #[derive(Debug)]
@@ -232,137 +233,6 @@ impl Options<'_, '_> {
         contents.next().ok_or_else(|| "no content before it".into())
     }
 
-    /// Moves the last test to the section of a buffer.
-    fn move_to(&mut self, buffer: Buffer) -> Result<(), String> {
-        let from = self.last.ok_or("no content before it")?;
-        let section = self.rule.sections.get_mut(from).ok_or("no content before it")?;
-        if section.buffer == buffer {
-            return Ok(());
-        }
-        let test = section.tests.pop().ok_or("no content before it")?;
-        if !matches!(test, Test::Content(_) | Test::DataAt { .. } | Test::Pcre(_)) {
-            return Err("no content before it".into());
-        }
-        if section.tests.is_empty() {
-            self.rule.sections.remove(from);
-        }
-        self.push_to(buffer, &[], test);
-        Ok(())
-    }
-
-    /// Adds a test to the section of a buffer; the first of its kind is made.
-    fn push_to(&mut self, buffer: Buffer, transforms: &[Transform], test: Test) {
-        self.push_of(None, buffer, transforms, test);
-    }
-
-    fn push_of(&mut self, way: Option<Direction>, buffer: Buffer, transforms: &[Transform], test: Test) {
-        let is_one = |one: &Section| one.buffer == buffer && one.transforms == transforms && one.way == way;
-        let known = self.rule.sections.iter().rposition(is_one);
-        let at = known.filter(|_| !self.is_fresh).unwrap_or_else(|| {
-            self.rule.sections.push(Section { buffer, way, transforms: transforms.to_vec(), tests: Vec::new() });
-            self.rule.sections.len() - 1
-        });
-        self.is_fresh = false;
-        self.last = Some(at);
-        if matches!(test, Test::Content(_)) {
-            self.content_at = Some(at);
-        }
-        self.rule.sections[at].tests.push(test);
-    }
-
-    fn push(&mut self, test: Test) -> Result<(), String> {
-        if self.rule.tests() >= self.shared.limits.tests_max {
-            return Err("too many tests".into());
-        }
-        if self.in_base64 {
-            let is_content = matches!(test, Test::Content(_));
-            self.last_tests().ok_or("no base64_decode before it")?.push(test);
-            if is_content {
-                self.content_at = self.last;
-            }
-            return Ok(());
-        }
-        let transforms = std::mem::take(&mut self.transforms);
-        self.push_of(self.way, self.buffer, &transforms, test);
-        self.transforms = transforms;
-        Ok(())
-    }
-
-    /// Options that are a section of their own: about the file that a message carries, and Suricata's older ones about certificates.
-    fn section(&mut self, option: &Opt<'_>) -> Result<bool, String> {
-        let (buffer, test) = match (option.name, option.value) {
-            ("filename", Some(value)) => (Buffer::FileName, Test::Content(Box::new(part_of_name(value, "")?))),
-            ("fileext", Some(value)) => (Buffer::FileName, Test::Content(Box::new(part_of_name(value, ".")?))),
-            ("filesize", Some(value)) => (Buffer::FileData, Test::Size(values::sizes(value)?)),
-            // There is a file.
-            ("filestore", _) => {
-                let (count, is_relative, is_negated) = (Value::Number(0), false, false);
-                (Buffer::FileData, Test::DataAt { count, is_relative, is_negated })
-            }
-            ("app-layer-event", Some(value)) => {
-                let Some(event) = event_named(&text(value)) else { return Ok(false) };
-                let content =
-                    Content { bytes: event.into(), at_end: true, offset: Some(Value::Number(0)), ..Content::default() };
-                (Buffer::Event, Test::Content(Box::new(content)))
-            }
-            (name @ ("filemd5" | "filesha1" | "filesha256"), Some(value)) => {
-                (Buffer::FileDigest, self.shared.sets.read_digests(name, value, self.shared.limits)?)
-            }
-            ("tls.cert_chain_len", Some(value)) => (Buffer::TlsChain, Test::Size(values::sizes(value)?)),
-            ("tls.version" | "ssl_version" | "ssl_state" | "tls_cert_valid" | "tls_cert_expired", _) => {
-                let Some(facts) = facts_of_tls(option) else { return Ok(false) };
-                (Buffer::TlsFact, Test::Pcre(Box::new(values::pcre(format!("/^(?:{facts})$/").as_bytes())?.0)))
-            }
-            ("tls.subject", Some(value)) => (Buffer::TlsSubject, Test::Content(Box::new(values::content(value)?.0))),
-            ("tls.issuerdn", Some(value)) => (Buffer::TlsIssuer, Test::Content(Box::new(values::content(value)?.0))),
-            ("tls.fingerprint", Some(value)) => {
-                let mut content = part_of_name(value, "")?;
-                modify(&mut content, "startswith", "", &self.names)?;
-                (Buffer::TlsFingerprint, Test::Content(Box::new(Content { at_end: true, ..content })))
-            }
-            _ => return Ok(false),
-        };
-        if self.whole.len() >= self.shared.limits.tests_max {
-            return Err("too many tests".into());
-        }
-        self.whole.push(Section { buffer, way: None, transforms: Vec::new(), tests: vec![test] });
-        Ok(true)
-    }
-
-    /// A keyword that stands before contents.
-    fn choose_buffer(&mut self, option: &Opt<'_>) -> bool {
-        if option.name == "base64_data" {
-            self.in_base64 = true;
-            return true;
-        }
-        let address = match option.name {
-            "ip.src" => Some(Port::Source),
-            "ip.dst" => Some(Port::Target),
-            _ => None,
-        };
-        if address.is_some() {
-            (self.address, self.in_base64) = (address, false);
-            return true;
-        }
-        let Some(buffer) = Buffer::sticky(option.name) else { return false };
-        let way = match option.value {
-            Some(b"to_server") => Some(Direction::ToServer),
-            Some(b"to_client") => Some(Direction::ToClient),
-            _ => None,
-        };
-        let narrowed = match option.value.filter(|_| way.is_none()) {
-            None => Some((buffer, part_of_random(option.name))),
-            Some(b"mime") if option.name == "file_data" => Some((buffer, None)),
-            Some(value) if option.name.starts_with("http_") => narrowed(buffer, value),
-            Some(_) => None,
-        };
-        let Some((buffer, part)) = narrowed else { return false };
-        (self.buffer, self.in_base64, self.is_fresh) = (buffer, false, buffer.is_multi());
-        (self.way, self.address) = (way.filter(|_| buffer.side() == Side::Both), None);
-        self.transforms = part.into_iter().collect();
-        true
-    }
-
     fn test(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
         if let Some(end) = self.address
             && self.test_address(end, name, value)?
@@ -499,114 +369,6 @@ impl Options<'_, '_> {
         Ok(())
     }
 
-    /// Options about bits and numbers of flows.
-    fn state(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
-        let value = text(value);
-        match name {
-            "flowbits" | "hostbits" => self.flow_bits(name, &value)?,
-            "xbits" => self.x_bits(&value)?,
-            "flowint" => self.flow_number(&value)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    fn bit(&mut self, family: &str, name: &str) -> u32 {
-        let next = u32::try_from(self.shared.bits.len()).unwrap_or(u32::MAX);
-        *self.shared.bits.entry(format!("{family} {}", name.trim())).or_insert(next)
-    }
-
-    fn flow_bits(&mut self, family: &str, value: &str) -> Result<(), String> {
-        let mut list = value.split(',').map(str::trim);
-        let verb = match list.next().unwrap_or_default() {
-            "noalert" => {
-                self.rule.is_silent = true;
-                return Ok(());
-            }
-            "reset" => return Ok(()),
-            verb => bit_verb(verb).ok_or_else(|| format!("no verb {verb}"))?,
-        };
-        let name = list.next().filter(|name| !name.is_empty()).ok_or("no name")?;
-        if name.split(['|', '&']).any(|name| name.trim().contains(char::is_whitespace)) {
-            return Err(format!("{name:?} is no name; a ; may be missing"));
-        }
-        let is_any = name.contains('|');
-        let separator = if is_any { '|' } else { '&' };
-        let names: Vec<u32> = name.split(separator).map(|name| self.bit(family, name)).collect();
-        let scope = match (family, list.next()) {
-            ("hostbits", Some("dst")) => Scope::Target,
-            ("hostbits", Some("both")) => Scope::Pair,
-            ("hostbits", _) => Scope::Source,
-            _ => Scope::Flow,
-        };
-        if is_any {
-            self.rule.bits.push(Bits { is_xbits: false, scope, names, verb });
-        } else {
-            self.rule.bits.extend(names.into_iter().map(|name| Bits {
-                is_xbits: false,
-                scope,
-                names: vec![name],
-                verb,
-            }));
-        }
-        Ok(())
-    }
-
-    fn x_bits(&mut self, value: &str) -> Result<(), String> {
-        let (mut scope, mut expire) = (Scope::Source, 30);
-        let mut list = value.split(',').map(str::trim);
-        let verb = list.next().unwrap_or_default();
-        if verb == "noalert" {
-            self.rule.is_silent = true;
-            return Ok(());
-        }
-        let name = list.next().ok_or("no name")?;
-        for item in list {
-            let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
-            match (word, rest.trim()) {
-                ("track", "ip_src") => scope = Scope::Source,
-                ("track", "ip_dst") => scope = Scope::Target,
-                ("track", "ip_pair") => scope = Scope::Pair,
-                ("track", "tx") => scope = Scope::Transaction,
-                ("expire" | "expire:", seconds) => expire = seconds.parse().map_err(|_| "no number of seconds")?,
-                _ => return Err(format!("{item} is not known")),
-            }
-        }
-        let verb = match bit_verb(verb).ok_or_else(|| format!("no verb {verb}"))? {
-            BitVerb::Set(_) => BitVerb::Set(expire),
-            verb => verb,
-        };
-        let name = self.bit("xbits", name);
-        self.rule.bits.push(Bits { is_xbits: true, scope, names: vec![name], verb });
-        Ok(())
-    }
-
-    fn flow_number(&mut self, value: &str) -> Result<(), String> {
-        let list: Vec<&str> = value.split(',').map(str::trim).collect();
-        let (Some(name), Some(verb)) = (list.first(), list.get(1)) else { return Err("no name and verb".into()) };
-        let named = |name: &&&str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '-');
-        let amount = match list.get(2) {
-            Some(value) => number(value)
-                .map(Amount::Number)
-                .or_else(|| Some(value).filter(named).map(|name| Amount::Named(self.bit("flowint", name)))),
-            None => None,
-        };
-        let verb = match (*verb, amount) {
-            ("=", Some(amount)) => BitVerb::Put(amount),
-            ("+", Some(amount)) => BitVerb::Add(amount),
-            ("-", Some(amount)) => BitVerb::Subtract(amount),
-            ("isset", _) => BitVerb::IsSet,
-            ("notset" | "isnotset", _) => BitVerb::IsNotSet,
-            (order, Some(amount)) => {
-                BitVerb::Compare(Order::named(order.as_bytes()).ok_or("an order that is not known")?, amount)
-            }
-            _ => return Err("no number and no name of one".into()),
-        };
-        let name = self.bit("flowint", name);
-        self.rule.bits.push(Bits { is_xbits: false, scope: Scope::Flow, names: vec![name], verb });
-        Ok(())
-    }
-
     /// Looks at the rule as a whole.
     fn finish(self) -> Result<(), (&'static str, String)> {
         let rule = self.rule;
@@ -657,66 +419,6 @@ impl Options<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// The buffer that Snort 3's words behind a keyword choose, and the part of it: a field of a head, a part of a URI.
-/// The part of the random bytes of TLS that a keyword means.
-fn part_of_random(name: &str) -> Option<Transform> {
-    let expression: &[u8] = match name {
-        "tls.random_time" => b"\"(?s)^(.{4})\"",
-        "tls.random_bytes" => b"\"(?s)^.{4}(.{28})\"",
-        _ => return None,
-    };
-    Transform::read("pcrexform", Some(expression))?.ok()
-}
-
-/// The facts of a handshake that an option asks for, as an expression; none where they are not known.
-fn facts_of_tls(option: &Opt<'_>) -> Option<String> {
-    let value = option.value.map(text);
-    let version = |name: &str| handshake::version_named(name.trim()).map(|number| format!("version {number}"));
-    let state = |name: &str| {
-        let is_known = matches!(name.trim(), "client_hello" | "server_hello" | "server_keyx");
-        is_known.then(|| format!("state {}", name.trim()))
-    };
-    let all = match (option.name, value.as_deref()) {
-        ("tls_cert_valid", None) => Some(vec!["certificate valid".into()]),
-        ("tls_cert_expired", None) => Some(vec!["certificate expired".into()]),
-        ("tls.version", Some(name)) => version(name).map(|fact| vec![fact]),
-        ("ssl_version", Some(names)) => match names.trim().strip_prefix('!') {
-            Some(names) => {
-                let excluded: Vec<String> = names.split(',').map(version).collect::<Option<_>>()?;
-                let others = handshake::VERSIONS.iter().filter_map(|(name, _)| version(name));
-                Some(others.filter(|fact| !excluded.contains(fact)).collect())
-            }
-            None => names.split(',').map(version).collect(),
-        },
-        ("ssl_state", Some(names)) => names.split([',', '|']).map(state).collect::<Option<Vec<String>>>(),
-        _ => None,
-    };
-    all.map(|all| all.join("|"))
-}
-
-fn narrowed(buffer: Buffer, words: &[u8]) -> Option<(Buffer, Option<Transform>)> {
-    let mut chosen = (buffer, None);
-    for item in items(words) {
-        let item = text(item);
-        let (word, name) = item.split_once(char::is_whitespace).unwrap_or((&item, ""));
-        chosen = match (buffer, word) {
-            // They say when the rule is tried.
-            (_, "request" | "with_header" | "with_body" | "with_trailer") => continue,
-            (Buffer::Header | Buffer::HeaderRaw, "field") => match Buffer::of_field(name.trim().as_bytes()) {
-                Some(of_field) => (of_field, None),
-                None => (buffer, Some(Transform::Field(name.trim().into()))),
-            },
-            // What is in front of the path is in the URI as it was sent.
-            (Buffer::Uri | Buffer::UriRaw, "scheme" | "host" | "port") => {
-                (Buffer::UriRaw, Transform::part_of_uri(word))
-            }
-            (Buffer::Uri | Buffer::UriRaw, "path" | "query" | "fragment") => (buffer, Transform::part_of_uri(word)),
-            _ => return None,
-        };
-    }
-    Some(chosen)
 }
 
 /// Turns tests of the stream into tests of packets. A rule that looks into other buffers besides never matches.
@@ -778,17 +480,6 @@ fn modify(content: &mut Content, name: &str, value: &str, names: &Names) -> Resu
         _ => return Err(format!("{name} is not known")),
     }
     Ok(())
-}
-
-fn bit_verb(name: &str) -> Option<BitVerb> {
-    Some(match name {
-        "set" | "setx" => BitVerb::Set(0),
-        "unset" => BitVerb::Unset,
-        "toggle" => BitVerb::Toggle,
-        "isset" => BitVerb::IsSet,
-        "isnotset" => BitVerb::IsNotSet,
-        _ => return None,
-    })
 }
 
 fn base64(value: &[u8]) -> Result<Test, String> {
