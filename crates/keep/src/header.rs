@@ -3,6 +3,10 @@
 use alloc::vec::Vec;
 
 use memchr::{memchr, memchr_iter};
+use mime::address::{Address, Entry};
+
+/// Entries of one list that are looked at.
+const ADDRESSES_MAX: usize = 2_000;
 
 /// The end of a header, its empty line included; the search for that line begins at `from`.
 pub fn end_of_header(bytes: &[u8], from: usize) -> Option<usize> {
@@ -51,23 +55,15 @@ pub fn split(field: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((field.get(..colon)?.trim_ascii_end(), field.get(colon + 1..)?))
 }
 
-/// The addresses in angle brackets, without comments and blanks.
-pub fn bare_addresses(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    value.split(|&byte| byte == b'<').skip(1).map(|segment| {
-        let address = segment.split(|&byte| byte == b'>').next().unwrap_or_default();
-        let mut depth = 0u32;
-        let is_kept = |byte: &u8| {
-            match byte {
-                b'(' => depth = depth.saturating_add(1),
-                b')' => {
-                    depth = depth.saturating_sub(1);
-                    return false;
-                }
-                _ => {}
-            }
-            depth == 0 && !byte.is_ascii_whitespace()
-        };
-        address.iter().copied().filter(is_kept).collect()
+/// Addresses of a list, each as `name <local@domain>` or `local@domain`: without quotes, comments and blanks between its parts.
+pub fn plain_addresses(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    mime::address::addresses(value, ADDRESSES_MAX).into_iter().filter_map(|entry| {
+        let Entry::Address(Address { name, local, domain, .. }) = entry else { return None };
+        let address = [&local[..], b"@", &domain[..]].concat();
+        Some(match name {
+            Some(name) => [&mime::one_line(&name)[..], b" <", &address[..], b">"].concat(),
+            None => address,
+        })
     })
 }
 

@@ -12,7 +12,7 @@ use super::Place;
 use super::text::{Window, holds, text_holds};
 use crate::content::{Messages, Reader};
 use crate::digest::{Text, has_more_than_text};
-use crate::header::{bare_addresses, fields, split};
+use crate::header::{fields, plain_addresses, split};
 use crate::view::{email_id, thread_id};
 
 /// Bytes of a header that are looked at.
@@ -167,9 +167,9 @@ fn is_of_addresses(name: &[u8]) -> bool {
     ["from", "to", "cc", "bcc", "sender", "reply-to"].iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Whether one of the addresses in angle brackets holds it when comments and blanks are left out.
+/// Whether an address with its name holds it, without what may stand between their parts (RFC 3501, section 6.4.4: the field of the envelope).
 fn an_address_holds(value: &[u8], text: &[u8]) -> bool {
-    bare_addresses(value).any(|address| holds(&address, text))
+    plain_addresses(value).any(|address| value_holds(&address, text))
 }
 
 /// The words of a page with one blank between them, as it is seen.
@@ -195,6 +195,17 @@ mod tests {
         let field = b"Tim <tim (at home)@ (of) example.org>, <ann@example.net>";
         assert!(an_address_holds(field, b"TIM@example.org") && an_address_holds(field, b"ann@"));
         assert!(!an_address_holds(field, b"home") && !an_address_holds(field, b"organn"));
-        assert!(!an_address_holds(b"tim@example.org (<", b"tim@example.org"));
+        for (field, text) in [
+            (&b"ann @example.org"[..], "ann@example.org"),
+            (b"ann(c)@example.org", "ann@example.org"),
+            (b"\"ann\"@example.org", "ann@example.org"),
+            (b"Ann <ann @ example.org>", "Ann <ann@example.org>"),
+            (b"\"Ann\" \"Lee\" <x@y.org>", "Ann Lee"),
+            (b"\"Ann\\ Lee\" <x@y.org>", "Ann Lee"),
+            (b"Ann (c) Lee <x@y.org>", "Ann Lee"),
+            (b"=?utf-8?q?Ann?= Lee <x@y.org>", "Ann Lee <x@"),
+        ] {
+            assert!(an_address_holds(field, text.as_bytes()), "{} {text}", field.escape_ascii());
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::index::{Cutter, Field};
 use flow::{Context, Flow, Inspector, Out, Protocol, Sought, Unfinished, Wants};
 use keep::content::Reader as _;
-use keep::header::{bare_addresses, fields};
+use keep::header::{fields, plain_addresses};
 use tokio::time::timeout;
 
 use crate::content::Body;
@@ -68,7 +68,7 @@ pub(super) fn header(body: &mut Body<'_>, tell: &mut impl FnMut(Field, &str)) ->
             cut(is, &String::from_utf8_lossy(&value));
         }
         if is_of_addresses {
-            bare_addresses(&value).for_each(|address| cut(is, &String::from_utf8_lossy(&address)));
+            plain_addresses(&value).for_each(|address| cut(is, &mime::header_text(&address, usize::MAX)));
         }
     }
     read.is_ok() && header.len() < HEADER_BYTES_MAX
