@@ -46,10 +46,6 @@ impl Machine<'_> {
         let reason = self.text(&vacation.reason)?;
         let subject = vacation.subject.as_ref().map(|subject| self.text(subject)).transpose()?;
         let given_from = vacation.from.as_ref().map(|from| self.text(from)).transpose()?;
-        let given_from = match given_from {
-            Some(from) => Some(author(&from).ok_or(":from takes an address")?),
-            None => None,
-        };
         if vacation.mime && has_long_line(&reason) {
             return Err(format!("a line of the answer has more than {LINE_BYTES_MAX} bytes"));
         }
@@ -57,7 +53,9 @@ impl Machine<'_> {
         let addresses = self.texts(&vacation.addresses)?;
         let handle = handle.unwrap_or_else(|| default_handle(vacation));
         let to = Address::of_envelope(self.setting.from).map_or(String::new(), |from| from.in_ascii());
-        let from = given_from.unwrap_or_else(|| self.own());
+        // What variables make of it may be no address: the answer comes from the recipient.
+        let from = given_from.and_then(|from| author(&from)).unwrap_or_else(|| self.own());
+        let subject = subject.filter(|subject| !subject.trim().is_empty());
         let mut subject = subject.unwrap_or_else(|| match self.field("subject") {
             Some(subject) => format!("Auto: {subject}"),
             None => "Automated reply".into(),
@@ -116,8 +114,8 @@ impl Machine<'_> {
         if self.words("auto-submitted").iter().any(|word| word != "no") {
             return Some("the mail was sent automatically");
         }
-        // [MS-OXCMAIL], section 2.2.3.2.14; `DR` and others are of receipts.
-        if self.words("x-auto-response-suppress").iter().any(|word| ["oof", "all", "autoreply"].contains(&&**word)) {
+        // [MS-OXCMAIL], section 2.2.3.2.14; `AutoReply` is of answers other than these, `DR` and others of receipts.
+        if self.words("x-auto-response-suppress").iter().any(|word| ["oof", "all"].contains(&&**word)) {
             return Some("the mail asks for no automatic answer");
         }
         if self.words("precedence").iter().any(|word| ["bulk", "junk", "list"].contains(&&**word)) {
@@ -195,12 +193,20 @@ fn author(text: &str) -> Option<String> {
     };
     cut(&mut name, SUBJECT_BYTES_MAX);
     let is_atoms = name.split(' ').all(|word| !word.is_empty() && word.chars().all(address::is_atom_text));
-    let name = match name.is_ascii() && !name.contains("=?") {
-        true if is_atoms => name,
+    let is_encoded = name.split(' ').all(is_encoded_word);
+    let name = match name.is_ascii() && (is_encoded || !name.contains("=?")) {
+        true if is_atoms || is_encoded => name,
         true => address::quoted(&name),
         false => encoded(&name),
     };
     Some(format!("{name} <{}>", address.in_ascii()))
+}
+
+/// Whether it has the form of an encoded word (RFC 2047, section 2).
+fn is_encoded_word(word: &str) -> bool {
+    let parts = word.strip_prefix("=?").and_then(|word| word.strip_suffix("?=")).map(|word| word.split('?'));
+    word.len() <= 75
+        && parts.is_some_and(|parts| parts.clone().count() == 3 && parts.clone().all(|part| !part.is_empty()))
 }
 
 fn has_long_line(text: &str) -> bool {

@@ -9,7 +9,7 @@ X-Auto-Response-Suppress: DR, AutoReply
 
 x
 =====
-vacation to "tim@x.example", subject "Auto: Hello", again after 604800 seconds (not sent: the mail asks for no automatic answer)
+vacation to "tim@x.example", subject "Auto: Hello", again after 604800 seconds
   From: bob+lists@y.example
   To: tim@x.example
   Subject: Auto: Hello
