@@ -44,7 +44,7 @@ pub fn any_string(random: &mut Random) -> String {
 
 fn text(random: &mut Random) -> String {
     let word = |random: &mut Random| String::from_utf8(random.word(1, 4)).expect("letters");
-    match random.below(3) {
+    match random.below(4) {
         0 => {
             let modifiers =
                 ["", "nocase", "wide", "wide ascii", "fullword", "wide ascii fullword nocase", "wide fullword"];
@@ -54,6 +54,10 @@ fn text(random: &mut Random) -> String {
             let modifiers =
                 ["xor", "xor(1-32)", "xor(7)", "xor wide ascii", "xor wide", "xor fullword", "xor(7) wide fullword"];
             format!("\"{}a\" {}", word(random), random.one(&modifiers))
+        }
+        2 => {
+            let modifiers = ["xor", "xor(1-32)", "xor fullword", "xor(7) fullword", "xor(1-3) fullword"];
+            format!("\"{}\" {}", random.one(&["a", "b", "_"]), random.one(&modifiers))
         }
         _ => format!(
             "\"{}abc\" {}",

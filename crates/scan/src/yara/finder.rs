@@ -35,14 +35,13 @@ impl Kept {
         Some(Kept { tree: Tree::of_body(parts)?, filter: None, dot_all: true, modifiers: Modifiers::default() })
     }
 
-    /// A text.
+    /// A text; of those with keys (`xor`) a single byte.
     pub(crate) fn of_text(text: &[u8], modifiers: &Modifiers) -> Kept {
-        Kept {
-            tree: Tree::of_text(text, modifiers.caseless),
-            filter: None,
-            dot_all: false,
-            modifiers: modifiers.clone(),
-        }
+        let tree = match (text, modifiers.xor) {
+            (&[byte], Some((first, last))) => Tree::of_set(ByteSet::of(|of| (first..=last).contains(&(of ^ byte)))),
+            _ => Tree::of_text(text, modifiers.caseless),
+        };
+        Kept { tree, filter: None, dot_all: false, modifiers: modifiers.clone() }
     }
 
     /// Whether YARA may miss a match: as in [`Tree::may_be_missed`], the wide form where the other form matches, and if a part

@@ -261,9 +261,10 @@ impl<'a> Rules<'a> {
                 let forms = modifiers.forms(&text)?.into_iter().map(whole).collect();
                 // The stream does not look for a single byte.
                 let kept = match text.as_slice() {
-                    [_] if modifiers.xor.is_none() && !modifiers.base64 && !modifiers.base64_wide => {
-                        Some(Kept::of_text(&text, &modifiers))
-                    }
+                    [_] if modifiers.base64 || modifiers.base64_wide => None,
+                    // Two bytes, of which the second is the key.
+                    [_] if modifiers.xor.is_some() && modifiers.wide => None,
+                    [_] => Some(Kept::of_text(&text, &modifiers)),
                     _ => None,
                 };
                 Ok(Read { forms, kept, ..Read::default() })

@@ -112,6 +112,13 @@ impl Tree {
         tree
     }
 
+    /// The tree of one byte of a set.
+    pub(crate) fn of_set(set: ByteSet) -> Tree {
+        let mut tree = Tree::new(false, false);
+        tree.root = tree.add(Node::Set(set));
+        tree
+    }
+
     pub(crate) fn get(&self, id: Id) -> &Node {
         self.nodes.get(id as usize).unwrap_or(&Node::Empty)
     }
