@@ -59,6 +59,8 @@ enum At {
     ValueCrCr { blank: bool },
     /// After the line end of a line of only white space.
     AfterBlank,
+    /// After an empty line with more than one CR before its LF.
+    AfterCrs,
     /// In the empty line that ends the header.
     End(HeaderEnd),
 }
@@ -207,6 +209,11 @@ impl Reader {
                 if !matches!(next, b'\r' | b'\n') {
                     self.offer_header_end(header);
                 }
+                Advance::Took(0)
+            }
+            At::AfterCrs => {
+                header.at = At::End(HeaderEnd::Clear);
+                self.offer_more_fields(header);
                 Advance::Took(0)
             }
             At::End(end) => Advance::HeaderEnd(end),
@@ -365,10 +372,10 @@ impl Reader {
     fn empty_line(&mut self, header: &mut Header, byte: u8) -> bool {
         let any = self.line_ends() == Some(LineEnds::Any);
         if byte == b'\n' {
+            header.at = if self.held().len() > 1 { At::AfterCrs } else { At::End(HeaderEnd::Clear) };
             self.took(1);
             self.saw_lf();
             self.drop_held();
-            header.at = At::End(HeaderEnd::Clear);
             return true;
         }
         if any || self.line_ends().is_none() {

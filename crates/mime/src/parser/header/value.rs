@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use stream::{Class, Coding, Kind, Object};
 
 use super::line::Line;
-use super::{At, Header};
+use super::{At, Garbage, Header};
 use crate::field;
 use crate::parser::reader::{LineEnds, Reader, Tell};
 use crate::parser::{Advance, HeaderEnd, Parser, State};
@@ -174,7 +174,7 @@ impl Reader {
                 header.at = self.value_line_end(blank);
                 return Advance::Content(1);
             }
-            (b'\r', Some(LineEnds::Lf)) => return Advance::Content(1),
+            (b'\r', Some(LineEnds::Lf)) if header.bare_cr_told => return Advance::Content(1),
             (b'\r', None) => {
                 self.hold(b'\r');
                 header.at = At::ValueCrCr { blank };
@@ -220,7 +220,7 @@ impl Reader {
         }
     }
 
-    /// A bare CR where lines end with LF: part of the value, except in the second reading.
+    /// A bare CR, or two, where lines end with LF: part of the value, except in the second reading.
     fn bare_cr(&mut self, header: &mut Header, blank: bool) {
         header.at = At::Value { blank };
         if header.bare_cr_told {
@@ -231,6 +231,17 @@ impl Reader {
         self.offer("Heuristics.Ambiguous.Mime.BareCr", |reader| {
             let mut other = reader.branch(State::Done);
             other.reader.set_line_ends(LineEnds::Any);
+            second.at = At::start();
+            other.state = State::Header(Box::new(second));
+            other
+        });
+    }
+
+    /// A line of CRs precedes: some readers see a line that is no field, and further fields behind it.
+    pub(super) fn offer_more_fields(&mut self, header: &Header) {
+        let mut second = Header { garbage: Garbage::Field, in_field: false, ..header.as_second_reading() };
+        self.offer("Heuristics.Ambiguous.Mime.HeaderEnd", |reader| {
+            let mut other: Box<Parser> = reader.branch(State::Done);
             second.at = At::start();
             other.state = State::Header(Box::new(second));
             other
