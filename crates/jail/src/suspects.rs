@@ -4,8 +4,8 @@
 //! sample bans it for [`BANNED_FOR`]. Bounds: [`SUSPECTS_MAX`] samples, the oldest go first.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of an object that are looked at.
@@ -17,23 +17,39 @@ const BANNED_FOR: Duration = Duration::from_secs(3600);
 /// Samples remembered.
 const SUSPECTS_MAX: usize = 1024;
 
-/// The first of an object.
-#[derive(Debug, Clone, Default)]
-pub struct Sample(Vec<u8>);
+/// Keys of this run: nobody makes content with the digest of another.
+static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// The digest of the first of an object, which does not depend on how it is cut.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    hasher: DefaultHasher,
+    taken: usize,
+}
+
+impl Default for Sample {
+    fn default() -> Sample {
+        Sample { hasher: KEYS.build_hasher(), taken: 0 }
+    }
+}
 
 impl Sample {
     /// Takes more of it.
     pub fn take(&mut self, bytes: &[u8]) -> &Sample {
-        let room = SAMPLE_BYTES - self.0.len();
-        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let count = bytes.len().min(SAMPLE_BYTES - self.taken);
+        self.hasher.write(&bytes[..count]);
+        self.taken += count;
         self
+    }
+
+    fn digest(&self) -> u64 {
+        self.hasher.finish()
     }
 }
 
 /// Known suspects.
 #[derive(Debug, Default)]
 pub struct Suspects {
-    keys: RandomState,
     known: Mutex<VecDeque<Suspect>>,
 }
 
@@ -45,15 +61,9 @@ struct Suspect {
 }
 
 impl Suspects {
-    fn digest(&self, sample: &Sample) -> u64 {
-        let mut hasher = self.keys.build_hasher();
-        hasher.write(&sample.0);
-        hasher.finish()
-    }
-
     /// A jail died while it worked on this.
     pub fn killed(&self, sample: &Sample) {
-        let digest = self.digest(sample);
+        let digest = sample.digest();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         known.retain(|suspect| now.saturating_duration_since(suspect.last) < BANNED_FOR);
@@ -73,7 +83,7 @@ impl Suspects {
         if known.is_empty() {
             return false;
         }
-        let digest = self.digest(sample);
+        let digest = sample.digest();
         let is_it = |suspect: &Suspect| suspect.digest == digest && suspect.deaths > 1;
         known.iter().any(|suspect| is_it(suspect) && suspect.last.elapsed() < BANNED_FOR)
     }
@@ -94,6 +104,18 @@ mod tests {
         suspects.killed(&sample);
         assert!(suspects.is_banned(&sample));
         assert!(!suspects.is_banned(sample.take(b", and more")), "another");
+    }
+
+    #[test]
+    fn a_sample_is_the_same_however_its_object_is_cut() {
+        let content: Vec<u8> = (0..2 * SAMPLE_BYTES).map(|at| at as u8).collect();
+        let whole = Sample::default().take(&content).digest();
+        for piece_bytes in [1, 3, 7, 8, 100, SAMPLE_BYTES - 1, SAMPLE_BYTES + 1] {
+            let mut sample = Sample::default();
+            content.chunks(piece_bytes).for_each(|piece| _ = sample.take(piece));
+            assert_eq!(sample.digest(), whole, "{piece_bytes}");
+        }
+        assert_ne!(Sample::default().take(&content[1..]).digest(), whole);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use flow::{BLOCK_BYTES, Block, Blocks};
 
-/// Unused blocks that are kept for the next mails: the head windows of four.
-const SPARE_MAX: usize = 256;
+/// Unused blocks that are kept for the next mails: one head window.
+const SPARE_MAX: usize = 64;
 
 /// A number of bytes that sessions borrow from. It never refuses a mail: a mail that gets nothing is streamed.
 #[derive(Debug, Clone)]
