@@ -91,7 +91,9 @@ def page(lines):
         elif line.startswith("# "):
             pass
         elif line.startswith("## "):
-            yield ".SH " + text(line[3:]).upper().replace("\\FB", "").replace("\\FR", "").replace("\\E", "\\e")
+            # Names of tables are in small letters, as they are written.
+            heading = text(line[3:]).replace("\\fB", "").replace("\\fR", "")
+            yield ".SH " + (heading if "[" in heading else heading.upper().replace("\\E", "\\e"))
         elif line.startswith("### "):
             yield ".SS " + text(line[4:])
         elif line.startswith("|"):

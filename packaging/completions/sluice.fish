@@ -78,7 +78,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand serve" -l include-pua -d '
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l exclude-pua -d 'Load no PUA signatures of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l allow-root -d 'Keep running as root. Without this option, and without `user` in the configuration, starting as root is refused'
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sluice -n "__fish_sluice_using_subcommand reload" -l pid -d 'The first process of the service. Without it: the one that systemd names in MAINPID' -r
+complete -c sluice -n "__fish_sluice_using_subcommand reload" -l pid -d 'The first process of the service. Without it: the one that systemd names in MAINPID, else the only one that runs' -r
 complete -c sluice -n "__fish_sluice_using_subcommand reload" -l timeout -d 'Wait no longer than this for the outcome' -r
 complete -c sluice -n "__fish_sluice_using_subcommand reload" -s c -l config -d 'The configuration, for commands that read one' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand reload" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -55,10 +55,10 @@ pub use self::web::{Web, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, 
 /// The configuration of all commands, unless another is named.
 pub const CONFIG: &str = "/etc/sluice/sluice.toml";
 
-/// A streaming content-security gateway.
+/// A security gateway for mail and web, and a mail server.
 ///
-/// Sluice accepts mail, inspects every byte while it flows (MIME, archives, signatures), and relays clean messages. What
-/// it relays it neither queues nor spools.
+/// Sluice inspects every byte of mail and web traffic while it flows (MIME, archives, signatures, rules), and passes on what is clean.
+/// As a mail server it keeps mailboxes, and sends mail through a queue.
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, about, max_term_width = 100, arg = values::config())]
 pub struct Cli {

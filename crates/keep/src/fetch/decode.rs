@@ -83,10 +83,12 @@ pub(super) fn preview(mail: &[u8]) -> String {
     use sieve::View as _;
     let parts = sieve::Mail::new(mail, mail.len() as u64).parts();
     let is = |kind: &'static str| parts.iter().find(move |part| part.kind == kind);
+    // Of unknown subtypes as if they were plain (RFC 2046, section 4.1.4).
+    let other = || parts.iter().find(|part| part.kind.starts_with("text/"));
     let text = match (is("text/plain"), is("text/html")) {
         (Some(part), _) => part.content.clone(),
         (None, Some(part)) => sieve::mail::of_html(&part.content),
-        (None, None) => return String::new(),
+        (None, None) => other().map(|part| part.content.clone()).unwrap_or_default(),
     };
     let mut preview = String::new();
     // What is cited was read before.
@@ -119,6 +121,15 @@ mod tests {
             all.extend_from_slice(piece);
         }
         all
+    }
+
+    #[test]
+    fn a_preview_is_of_any_text() {
+        for kind in ["text/plain", "text/x-y", "text/html"] {
+            let mail = format!("Content-Type: {kind}\r\n\r\n> cited\r\nsome  words\r\n");
+            assert!(preview(mail.as_bytes()).ends_with("some words"), "{kind}");
+        }
+        assert_eq!(preview(b"Content-Type: image/png\r\n\r\nx\r\n"), "");
     }
 
     #[test]

@@ -39,10 +39,10 @@ use edge::porch::caretaker;
 use edge::porch::control::Control;
 use edge::porch::runtime::Runtime;
 use edge::worker;
+use jiff::Timestamp;
 use reload::{Anew, Reload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use site::Site;
-use time::format_description::well_known::Rfc3339;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
@@ -299,7 +299,7 @@ fn ready(places: &[String], format: LogFormat) -> String {
     match format {
         LogFormat::Human => format!("sluice: ready: {}", places.join(", ")),
         LogFormat::Json => {
-            let timestamp = time::OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
+            let timestamp = format!("{:.6}", Timestamp::now());
             serde_json::json!({"timestamp": timestamp, "level": "INFO", "message": "ready", "listeners": places})
                 .to_string()
         }
