@@ -4,7 +4,7 @@
 //! More than browsers read: UTF-7, HZ, ISO-2022-KR; UTF-16 without a byte order mark in its likelier order; spellings like `cp949`.
 //! `us-ascii` and the absence of a label mean UTF-8 if the text is valid UTF-8, else Windows-1252.
 //!
-//! Left out: code pages of DOS other than 866, EBCDIC, UTF-32, VISCII, ISO-2022-CN.
+//! Left out: code pages of DOS other than 437, 850, 852, 858 and 866, EBCDIC, UTF-32, VISCII, ISO-2022-CN.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -14,6 +14,7 @@ use core::fmt;
 use encoding_rs as tables;
 
 use crate::charset::{single_escapes, spelt_out, utf7};
+use crate::code_page::CodePage;
 use crate::html::{Token, Tokeniser};
 use crate::utf16::Reader;
 
@@ -33,6 +34,7 @@ enum Table {
     /// UTF-16 with a label for [`Reader`].
     Wide(&'static str),
     Utf7,
+    Dos(CodePage),
     /// Double bytes of a table without their high bits.
     SevenBits(&'static tables::Encoding, &'static [Mark]),
 }
@@ -90,6 +92,9 @@ impl Encoding {
             label if ASCII.contains(&label) => return Some(Encoding::default()),
             _ => {}
         }
+        if let Some(page) = CodePage::find(&label) {
+            return Some(Encoding(Table::Dos(page)));
+        }
         // `iso-8859-1:1987`
         let spelt = spelt_out(label.split(':').next().unwrap_or_default());
         let alias = ALIASES.iter().find(|(alias, _)| *alias == spelt).map_or(spelt.as_str(), |(_, known)| known);
@@ -136,7 +141,7 @@ impl Encoding {
     /// Whether bytes of ASCII stand for themselves.
     pub fn is_ascii_compatible(self) -> bool {
         match self.0 {
-            Table::Ascii => true,
+            Table::Ascii | Table::Dos(_) => true,
             Table::Of(table) => table.is_ascii_compatible(),
             Table::Wide(_) | Table::Utf7 | Table::SevenBits(..) => false,
         }
@@ -165,6 +170,7 @@ impl Encoding {
                 let is_wrong = text.contains(char::REPLACEMENT_CHARACTER);
                 (text.into(), is_wrong)
             }
+            Table::Dos(page) => (page.decode(bytes).into(), false),
             Table::Utf7 => match utf7(bytes) {
                 Some(text) => (text.into(), false),
                 None => (String::from_utf8_lossy(bytes), true),
@@ -178,6 +184,7 @@ impl Encoding {
 pub struct Decoder(Pieces);
 
 enum Pieces {
+    Dos(CodePage),
     Of(tables::Decoder),
     Wide(Reader),
 }
@@ -189,6 +196,7 @@ impl Encoding {
             Table::Of(table) if table == tables::UTF_8 => None,
             Table::Of(table) => Some(Decoder(Pieces::Of(table.new_decoder_without_bom_handling()))),
             Table::Wide(label) => Some(Decoder(Pieces::Wide(Reader::new(label)))),
+            Table::Dos(page) => Some(Decoder(Pieces::Dos(page))),
             Table::Ascii | Table::Utf7 | Table::SevenBits(..) => None,
         }
     }
@@ -198,6 +206,7 @@ impl Decoder {
     /// Decodes the next bytes, with U+FFFD for invalid ones.
     pub fn read(&mut self, bytes: &[u8], is_last: bool, text: &mut String) {
         match &mut self.0 {
+            Pieces::Dos(page) => text.push_str(&page.decode(bytes)),
             Pieces::Of(decoder) => {
                 text.reserve(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(0));
                 let _ = decoder.decode_to_string(bytes, text, is_last);

@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod base64;
 pub mod charset;
+pub mod code_page;
 pub mod date;
 pub mod encoding;
 pub mod entities;

@@ -2,6 +2,7 @@
 //!
 //! Callers bound the bytes they keep; what is not text in the charset tried becomes U+FFFD or the next charset's view.
 
+use text::code_page::CodePage;
 use text::utf16::{Endian, decode};
 
 /// UTF-8 if it is that, else each byte as the character of its number, as gzip's headers are defined.
@@ -40,15 +41,7 @@ pub(crate) fn cut(name: &str, bytes_max: usize) -> Box<str> {
 pub(crate) fn utf8_or_cp437(bytes: &[u8]) -> Box<str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
-        Err(_) => bytes.iter().map(|&byte| cp437(byte)).collect(),
-    }
-}
-
-fn cp437(byte: u8) -> char {
-    const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
-    match byte.checked_sub(128) {
-        None => char::from(byte),
-        Some(index) => UPPER.chars().nth(usize::from(index)).unwrap_or('\u{fffd}'),
+        Err(_) => CodePage::IBM437.decode(bytes).into(),
     }
 }
 
@@ -57,8 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_upper_half_of_code_page_437_has_128_characters() {
+    fn what_is_no_utf8_is_code_page_437() {
         assert_eq!(&*utf8_or_cp437(b"l\x84sser\xff"), "lässer\u{a0}");
-        assert_eq!(cp437(0xe1), 'ß');
     }
 }
