@@ -190,7 +190,9 @@ impl<'m> Cell<'m> {
     fn tidy(&mut self) {
         self.tidied = Instant::now();
         company::tidy();
-        self.thrift.look();
+        if self.thrift.look() {
+            self.writer.trim();
+        }
         self.rests += 1;
         self.measure();
     }

@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
 use rustix::event::EventfdFlags;
 use rustix::fs::{MemfdFlags, SealFlags};
 
@@ -147,6 +147,14 @@ impl Side {
         }
     }
 
+    /// Gives the memory of the data back: it reads as zeroes until it is written again. Called by the writer, when all is read.
+    fn forget(&self) {
+        // SAFETY: no reference to the data outlives a read, nobody reads what was not written since, and the one writer is here.
+        // Where the system cannot do it, the memory stays.
+        let _ =
+            unsafe { self.map.unchecked_advise_range(UncheckedAdvice::Remove, self.at + CONTROL_BYTES, self.bytes) };
+    }
+
     /// Copies bytes out, from a count on.
     fn copy_out(&self, count: u64, bytes: &mut [u8]) {
         // SAFETY: `bytes` is as long as it is.
@@ -222,6 +230,8 @@ pub struct Writer {
     tail: u64,
     /// Where the tail was when the reader was woken last.
     rung: u64,
+    /// Where it was when memory was given back last.
+    trimmed: u64,
     /// Bells that wake its readers.
     bells: Vec<OwnedFd>,
 }
@@ -299,7 +309,7 @@ pub fn bell() -> std::io::Result<OwnedFd> {
 impl Writer {
     /// Writes to a side, whose reader this bell wakes.
     pub fn new(side: Side, bell: OwnedFd) -> Writer {
-        Writer { tail: 0, rung: 0, side, bells: vec![bell] }
+        Writer { tail: 0, rung: 0, trimmed: 0, side, bells: vec![bell] }
     }
 
     /// The same with bells of others who read there, the first of which is number 1.
@@ -335,6 +345,14 @@ impl Writer {
         self.tail += (HEADER_BYTES + payload.len()) as u64;
         self.side.control().tail.0.store(self.tail, Ordering::Release);
         true
+    }
+
+    /// Gives the memory of an empty queue back to the system.
+    pub fn trim(&mut self) {
+        if self.tail != self.trimmed && self.free_bytes() == self.side.bytes {
+            self.trimmed = self.tail;
+            self.side.forget();
+        }
     }
 
     /// The side that it writes to.
@@ -505,6 +523,27 @@ mod tests {
             assert_eq!(reader.read(), Ok(Some(Frame { stream: 7, kind: 4, payload: b"" })));
         }
         assert_eq!(reader.read(), Ok(None));
+    }
+
+    #[test]
+    fn an_empty_queue_gives_its_memory_back_and_goes_on() {
+        let (shared, file) = Shared::new().unwrap();
+        let held = || rustix::fs::fstat(&file).unwrap().st_blocks * 512;
+        let [side, _] = shared.sides();
+        let bell = bell().unwrap();
+        let mut writer = Writer::new(side.clone(), bell.try_clone().unwrap());
+        let mut reader = Reader::new(side, bell);
+        let payload = vec![7; PAYLOAD_BYTES_MAX];
+        for _ in 0..3 {
+            assert!(writer.write(1, 2, &payload));
+            let before = held();
+            writer.trim();
+            assert_eq!(held(), before, "something is on the way");
+            assert_eq!(reader.read(), Ok(Some(Frame { stream: 1, kind: 2, payload: &payload })));
+            assert_eq!(reader.read(), Ok(None));
+            writer.trim();
+            assert!(held() < PAYLOAD_BYTES_MAX as i64, "{} of {before}", held());
+        }
     }
 
     #[test]

@@ -90,11 +90,12 @@ fn serve(args: &Serve) -> Result<ExitCode, Failure> {
     let workers: Vec<_> = (0..threads)
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
-            let bell = site.bells().bell(index);
+            let bells = site.bells();
+            let bell = bells.bell(index);
             let event_loop = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let work = move || {
                 let _fails_whole = FailsWhole;
-                let beside = async { _ = tokio::join!(bell::listen(bell), thrift::go_on()) };
+                let beside = async { _ = tokio::join!(bell::listen(bell), thrift::go_on(bells)) };
                 worker::run(&event_loop, watched, ready, beat, beside);
             };
             std::thread::Builder::new().name(format!("edge-{index}")).spawn(work)
@@ -160,7 +161,7 @@ async fn supervise(
     manager.ready(&status(&site.runtime));
     lead().iter().for_each(|lead| lead.ready());
     tokio::spawn(caretaker::keep(control.subscribe()));
-    tokio::spawn(thrift::go_on());
+    tokio::spawn(thrift::go_on(site.bells()));
     let mut reload = Reload::new(args, site, &control, &manager);
     let mut sweeps = tokio::time::interval(sweep::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
