@@ -2,4 +2,5 @@
 
 mod database;
 mod lease;
+mod objects;
 mod volume;
