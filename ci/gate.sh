@@ -17,10 +17,11 @@ esac
 SLUICE_DATA=${SLUICE_DATA:-$(ci/data.sh)}
 [ -z "$SLUICE_DATA" ] || export SLUICE_DATA
 
-# Unpacked by ci/setup.sh.
+# Unpacked by ci/setup.sh, but for versitygw: GOBIN=target/peers go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
 peers=$PWD/target/peers
 [ ! -x "$peers/exim/usr/sbin/exim4" ] || export SLUICE_EXIM=${SLUICE_EXIM:-$peers/exim/usr/sbin/exim4}
 [ ! -x "$peers/opensmtpd/usr/sbin/smtpd" ] || export SLUICE_OPENSMTPD=${SLUICE_OPENSMTPD:-$peers/opensmtpd/usr/sbin/smtpd}
+[ ! -x "$peers/versitygw" ] || export SLUICE_VERSITYGW=${SLUICE_VERSITYGW:-$peers/versitygw}
 [ ! -d "$peers/opendkim/usr" ] || export SLUICE_OPENDKIM=${SLUICE_OPENDKIM:-$peers/opendkim}
 
 # What each step came to: a file, since some run beside the others.

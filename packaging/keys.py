@@ -27,6 +27,7 @@ SOURCES = [
     ("operate/configuration.md", "## `[store]`", "store."),
     ("operate/configuration.md", "## `[store.queue]`", "store.queue."),
     ("operate/cluster.md", "## Keys of `[cluster]`", "cluster."),
+    ("operate/cluster.md", "## Blocks in S3", "cluster.objects."),
     ("operate/configuration.md", "## `[web]`", "web."),
     ("operate/configuration.md", "## `[ids]`", "ids."),
     ("operate/configuration.md", "| key of `[[ids.action]]`", "ids.action[]."),

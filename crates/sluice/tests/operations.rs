@@ -316,7 +316,7 @@ fn prometheus_takes_the_alerts() {
         return eprintln!("skipped: prometheus is not installed");
     };
     let said = String::from_utf8_lossy(&checked.stdout);
-    assert!(checked.status.success() && said.contains("17 rules found"), "{said}");
+    assert!(checked.status.success() && said.contains("18 rules found"), "{said}");
 }
 
 #[test]

@@ -30,6 +30,25 @@ pub fn new(authorities: &Path, needed: bool, seconds_max: u64) -> Result<Agent, 
     Ok(config.into())
 }
 
+/// A client of one server, with connections that are kept for so many threads. Redirections are answers: requests may be signed for this server.
+///
+/// # Errors
+/// When the authorities cannot be read, and they are needed.
+pub fn of_one(authorities: &Path, needed: bool, wait: Duration, threads: usize) -> Result<Agent, String> {
+    let config = Agent::config_builder()
+        .timeout_connect(Some(wait / 4))
+        .timeout_global(Some(wait))
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .max_idle_connections(threads)
+        .max_idle_connections_per_host(threads)
+        .http_status_as_error(false)
+        .user_agent(concat!("Sluice/", env!("CARGO_PKG_VERSION")))
+        .tls_config(tls(authorities, needed)?)
+        .build();
+    Ok(config.into())
+}
+
 /// TLS with servers that show a certificate from `authorities`.
 pub(super) fn tls(authorities: &Path, needed: bool) -> Result<TlsConfig, String> {
     let pem = match std::fs::read(authorities) {

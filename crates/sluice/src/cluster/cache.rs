@@ -3,30 +3,25 @@
 //! A node that waits follows: it applies each flush to its file, so that a take-over reads next to nothing. An owner notes each block before
 //! it first writes to it. When it is no owner any more, these blocks are read anew, since what it wrote last was perhaps never flushed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cluster::{BLOCK_BYTES, Malformed, Marks, blocks_of, each};
+use cluster::{BLOCK_BYTES, Malformed, Marks, Object, Objects as _, TOGETHER, blocks_of, each};
 use mailbox::File;
 use store::Device as _;
 
-use super::postgres::{Session, Volume};
+use super::objects::Store;
+use super::postgres::{OBJECT_COLUMNS, Session, Volume, object_of, unsigned};
 
 /// Blocks that have been folded since a flush: a fold deletes those that it replaces.
-const BLOCKS: &str = "
-    select b.block, b.bytes from sluice.block b
-    join sluice.fold f on f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch
-    where b.volume = $1 and b.flush > $2";
+const BLOCKS: &str = "and b.flush > $2";
 
 /// One block.
-const BLOCK: &str = "
-    select b.block, b.bytes from sluice.block b
-    join sluice.fold f on f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch
-    where b.volume = $1 and b.block = $2";
+const BLOCK: &str = "and b.block = $2";
 
 const TAIL: &str = "select flush, runs from sluice.tail where volume = $1 and flush > $2 order by flush";
 
@@ -37,7 +32,13 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 pub struct Cache {
     pub file: File,
     pub notes: Arc<Notes>,
+    objects: Option<Store>,
+    /// Objects that were read before reading failed: they are in the file.
+    read: BTreeMap<u64, String>,
 }
+
+/// Blocks that have to be read, and their objects.
+type Wanted = Vec<(u64, Object)>;
 
 /// State of a cache, for the writer and for folds.
 pub struct Notes {
@@ -71,7 +72,7 @@ impl Cache {
     ///
     /// # Errors
     /// When there is no room.
-    pub fn open(path: &Path, volume: &Volume) -> io::Result<Option<Cache>> {
+    pub fn open(path: &Path, volume: &Volume, objects: Option<&Store>) -> io::Result<Option<Cache>> {
         let beside = marks_of(path);
         let boot = fs::read_to_string(BOOT)?.trim().to_owned();
         let length = fs::metadata(path).map(|found| found.len()).ok();
@@ -94,7 +95,7 @@ impl Cache {
         }
         match File::open(path, true) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(None),
-            file => Ok(Some(Cache { file: file?, notes })),
+            file => Ok(Some(Cache { file: file?, notes, objects: objects.cloned(), read: BTreeMap::new() })),
         }
     }
 
@@ -132,47 +133,83 @@ impl Cache {
     /// next fold has to have: those that former owners wrote, too.
     ///
     /// # Errors
-    /// When the database does not answer, or the disk fails.
+    /// When the database or the bucket does not answer, an object is missing or damaged, or the disk fails.
     pub async fn follow(&mut self, session: &Session, as_owner: bool) -> Result<u64, String> {
-        session.snapshot(true).await?;
-        let outcome = self.caught_up(session, as_owner).await;
-        session.snapshot(false).await?;
-        outcome
+        loop {
+            session.snapshot(true).await?;
+            let outcome = self.caught_up(session, as_owner).await;
+            session.snapshot(false).await?;
+            let (folded, wanted) = match outcome? {
+                Ok(flush) => return Ok(flush),
+                Err(wanted) => wanted,
+            };
+            // It may take long, and no snapshot is held for it: objects stay for days.
+            self.fill(wanted).await?;
+            self.has_blocks(folded);
+        }
     }
 
-    async fn caught_up(&mut self, session: &Session, as_owner: bool) -> Result<u64, String> {
+    /// Notes that it has all flushes up to a fold.
+    fn has_blocks(&mut self, folded: u64) {
+        self.read.clear();
+        let mut inner = self.notes.lock();
+        inner.marks.flush = folded;
+        inner.marks.touched.clear();
+    }
+
+    /// Reads objects into the file.
+    async fn fill(&mut self, wanted: Wanted) -> Result<(), String> {
+        let has = |(block, object): &(u64, Object)| self.read.get(block) == Some(&object.name);
+        let wanted: Wanted = wanted.into_iter().filter(|wanted| !has(wanted)).collect();
+        let Some(store) = &mut self.objects else {
+            let name = wanted.first().map_or("", |(_, object)| &object.name);
+            return Err(format!("blocks are objects ({name}), and there is no [cluster.objects]"));
+        };
+        tracing::info!(blocks = wanted.len(), "blocks are read from S3");
+        for some in wanted.chunks(TOGETHER) {
+            let objects: Vec<Object> = some.iter().map(|(_, object)| object.clone()).collect();
+            let read = store.get(&objects).await?;
+            for ((block, object), bytes) in some.iter().zip(read) {
+                put(&mut self.file, *block, &bytes)?;
+                self.read.insert(*block, object.name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what the database has. Returns the last flush, or the fold and its objects that have to be read before.
+    async fn caught_up(&mut self, session: &Session, as_owner: bool) -> Result<Result<u64, (u64, Wanted)>, String> {
         let volume = session.look("").await?.ok_or("the volume is gone")?;
         let Marks { mut flush, touched, .. } = self.notes.lock().marks.clone();
-        let file = &mut self.file;
-        let mut put = |at: u64, bytes: &[u8]| file.write_at(at, bytes).map_err(|error| error.to_string());
+        let mut wanted = Wanted::new();
         let is_behind = flush < volume.folded;
         if is_behind {
-            session.each(BLOCKS, flush, |block, bytes| put(block.saturating_mul(BLOCK_BYTES), bytes)).await?;
+            self.blocks(session, BLOCKS, flush, &mut wanted).await?;
         }
         for &block in &touched {
-            let mut folded = false;
-            let read = |_, bytes: &[u8]| {
-                folded = true;
-                put(block.saturating_mul(BLOCK_BYTES), bytes)
-            };
-            session.each(BLOCK, block, read).await?;
-            if !folded {
+            if !self.blocks(session, BLOCK, block, &mut wanted).await? {
                 let left = volume.bytes.saturating_sub(block.saturating_mul(BLOCK_BYTES)).min(BLOCK_BYTES);
-                put(block.saturating_mul(BLOCK_BYTES), &vec![0; usize::try_from(left).unwrap_or(0)])?;
+                put(&mut self.file, block, &vec![0; usize::try_from(left).unwrap_or(0)])?;
             }
+        }
+        if !wanted.is_empty() {
+            return Ok(Err((volume.folded, wanted)));
         }
         let from = if as_owner || is_behind || !touched.is_empty() { 0 } else { flush };
         let (mut written, mut tail_bytes) = (BTreeSet::new(), 0u64);
-        let apply = |number: u64, row: &[u8]| {
-            flush = number;
-            tail_bytes = tail_bytes.saturating_add(row.len() as u64);
-            let run = |at: u64, run: &[u8]| {
-                written.extend(blocks_of(at, run.len()));
-                put(at, run).map_err(Fault)
-            };
-            each(row, run).map_err(|Fault(reason)| format!("flush {number}: {reason}"))
-        };
-        session.each(TAIL, from, apply).await?;
+        let file = &mut self.file;
+        session
+            .each(TAIL, from, |row| {
+                let (number, row): (i64, &[u8]) = (row.get(0), row.get(1));
+                flush = unsigned(number);
+                tail_bytes = tail_bytes.saturating_add(row.len() as u64);
+                let run = |at: u64, run: &[u8]| {
+                    written.extend(blocks_of(at, run.len()));
+                    file.write_at(at, run).map_err(|error| Fault(error.to_string()))
+                };
+                each(row, run).map_err(|Fault(reason)| format!("flush {number}: {reason}"))
+            })
+            .await?;
         flush = flush.max(volume.folded);
         if flush != volume.flush {
             return Err(format!("the database has flush {} and the rows up to {flush}", volume.flush));
@@ -181,8 +218,34 @@ impl Cache {
         inner.marks.flush = flush;
         inner.marks.touched.clear();
         (inner.written, inner.tail_bytes) = (written, tail_bytes);
-        Ok(flush)
+        Ok(Ok(flush))
     }
+
+    /// Reads blocks into the file, and adds those that are objects. Returns whether there are any.
+    async fn blocks(&mut self, session: &Session, which: &str, of: u64, wanted: &mut Wanted) -> Result<bool, String> {
+        let query = format!(
+            "select b.block, b.bytes, {OBJECT_COLUMNS} from sluice.block b
+            join sluice.fold f on f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch
+            where b.volume = $1 {which}"
+        );
+        let (mut is_there, file) = (false, &mut self.file);
+        let read = |row: &tokio_postgres::Row| {
+            is_there = true;
+            let block = unsigned(row.get("block"));
+            match (object_of(row)?, row.get::<_, Option<&[u8]>>("bytes")) {
+                (Some(object), _) => wanted.push((block, object)),
+                (None, Some(bytes)) => put(file, block, bytes)?,
+                (None, None) => return Err(format!("block {block} has neither bytes nor an object")),
+            }
+            Ok(())
+        };
+        session.each(&query, of, read).await?;
+        Ok(is_there)
+    }
+}
+
+fn put(file: &mut File, block: u64, bytes: &[u8]) -> Result<(), String> {
+    file.write_at(block.saturating_mul(BLOCK_BYTES), bytes).map_err(|error| error.to_string())
 }
 
 struct Fault(String);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cluster::{Answer, BLOCK_BYTES};
+use cluster::{Answer, BLOCK_BYTES, Blocks as _, Folds, TOGETHER};
 use mailbox::File;
 use serde_json::json;
 use store::{Device as _, Options};
@@ -13,7 +13,9 @@ use tokio_postgres::Row;
 
 use super::cache::{Cache, marks_of};
 use super::handing::{Handed, Secret, hand_over};
-use super::postgres::{Database, Session, VOLUME, Volume};
+use super::objects::Store;
+use super::postgres::{Database, Rows, Session, VOLUME, Volume};
+use super::random::{random, random_name};
 use crate::cli::{Cluster, ClusterCommand};
 use crate::config::{ClusterSettings, Config};
 use crate::output::Failure;
@@ -24,7 +26,9 @@ const NODES: &str = "
 
 const SIZES: &str = "
     select (select coalesce(sum(length(runs)), 0)::bigint from sluice.tail where volume = $1),
-        (select count(*) from sluice.block where volume = $1)";
+        (select count(*) from sluice.block where volume = $1),
+        (select count(object) from sluice.block where volume = $1),
+        (select count(*) from sluice.former where volume = $1)";
 
 /// A node that has not been heard of for so long is gone, in seconds.
 const SILENT_MAX: i64 = 30;
@@ -36,17 +40,18 @@ pub fn run(args: &Cluster, waiting: fn(&Path) -> usize) -> Result<ExitCode, Fail
     let settings = config.cluster.as_ref().ok_or_else(|| format!("{name}: no table [cluster]"))?;
     let maildrop = config.store.as_ref().and_then(|store| store.maildrop.as_deref());
     let database = Database::new(settings, &config.tls.authorities)?;
+    let objects = settings.objects.as_ref().map(|objects| Store::new(objects, &config.tls.authorities));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match &args.command {
             ClusterCommand::Status => status(&database, settings, args.json).await,
             ClusterCommand::Check => {
-                Ok(check(&database, settings, maildrop.map(|folder| (folder, waiting(folder)))).await)
+                Ok(check(&database, settings, objects, maildrop.map(|folder| (folder, waiting(folder)))).await)
             }
             ClusterCommand::Drain { node, undo } => drain(&database, node, !undo).await,
             ClusterCommand::Move { node } => move_to(&database, node).await,
-            ClusterCommand::Import { file } => import(&database, file).await,
-            ClusterCommand::Export { file } => export(&database, settings, file).await,
+            ClusterCommand::Import { file } => import(&database, objects.transpose()?, file).await,
+            ClusterCommand::Export { file } => export(&database, settings, objects.transpose()?, file).await,
         }
     })
 }
@@ -56,19 +61,26 @@ async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) 
     let volume = session.look(&settings.node).await?;
     let nodes = session.rows(NODES, &[]).await?;
     let sizes = session.rows(SIZES, &[&VOLUME]).await?;
-    let (tail, blocks): (i64, i64) = sizes.first().map_or((0, 0), |row| (row.get(0), row.get(1)));
+    let [tail, blocks, objects, former] = [0, 1, 2, 3].map(|at| sizes.first().map_or(0, |row| row.get::<_, i64>(at)));
     let Some(volume) = volume else { return Err("the cluster has no store yet: start a node".into()) };
     let mut out = stdout().lock();
     if as_json {
         let nodes: Vec<_> = nodes.iter().map(|row| node_json(row, &volume)).collect();
         let volume = json!({"owner": volume.owner, "epoch": volume.renewal.epoch, "flush": volume.flush, "wanted": volume.wanted,
-            "bytes": volume.bytes, "tail_bytes": tail, "blocks": blocks});
+            "bytes": volume.bytes, "tail_bytes": tail, "blocks": blocks,
+            "objects": objects, "former_objects": former, "fold_error": volume.trouble});
         writeln!(out, "{}", json!({"store": volume, "nodes": nodes}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let owner = volume.owner.as_deref().unwrap_or("nobody");
     writeln!(out, "store: {owner} has it, epoch {}, flush {}", volume.renewal.epoch, volume.flush)?;
-    writeln!(out, "database: {} MiB in blocks, {} KiB behind them", blocks, tail >> 10)?;
+    writeln!(out, "database: {} MiB in blocks, {} KiB behind them", blocks - objects, tail >> 10)?;
+    if objects + former > 0 || settings.objects.is_some() {
+        writeln!(out, "objects: {objects} MiB in blocks, {former} MiB to be deleted later")?;
+    }
+    if let Some(trouble) = &volume.trouble {
+        writeln!(out, "wrong: changes stay behind the blocks: {trouble}")?;
+    }
     let (bold, plain) = if out.is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
     let [name, address, state_of, behind_by] = ["NODE", "ADDRESS", "STATE", "BEHIND"];
     writeln!(out, "{bold}{name:<16} {address:<22} {state_of:<9} {behind_by:>8}  SEEN{plain}")?;
@@ -106,7 +118,12 @@ fn node_json(row: &Row, volume: &Volume) -> serde_json::Value {
 }
 
 /// Tries everything that a node needs, and says how each went.
-async fn check(database: &Database, settings: &ClusterSettings, maildrop: Option<(&Path, usize)>) -> ExitCode {
+async fn check(
+    database: &Database,
+    settings: &ClusterSettings,
+    objects: Option<Result<Store, String>>,
+    maildrop: Option<(&Path, usize)>,
+) -> ExitCode {
     let mut is_right = true;
     let mut say = |subject: &str, outcome: Result<String, String>| {
         is_right &= outcome.is_ok();
@@ -120,6 +137,11 @@ async fn check(database: &Database, settings: &ClusterSettings, maildrop: Option
         say("maildrop", emptied(folder, count));
     }
     say("secret", secret.as_ref().map(|_| "read".to_owned()).map_err(Clone::clone));
+    match objects {
+        Some(Ok(objects)) => say("objects", objects.check(format!("check-{}", random_name())).await),
+        Some(Err(error)) => say("objects", Err(error)),
+        None => {}
+    }
     let session = database.connect().await;
     say("database", session.as_ref().map(|_| "connected to the primary".to_owned()).map_err(Clone::clone));
     let (Ok(secret), Ok(session)) = (secret, session) else { return ExitCode::FAILURE };
@@ -202,43 +224,69 @@ async fn known(session: &Session, node: &str) -> Result<(), Failure> {
 }
 
 /// Copies a store to a cluster that has none.
-async fn import(database: &Database, path: &Path) -> Result<ExitCode, Failure> {
+async fn import(database: &Database, objects: Option<Store>, path: &Path) -> Result<ExitCode, Failure> {
     let open = || File::open(path, false).map_err(|error| format!("{}: {error}", path.display()));
     let options = Options { read_only: true, ..Options::default() };
     drop(store::Volume::open(open()?, options).map_err(|error| format!("{}: {error}", path.display()))?);
     let file = open()?;
-    let mut session = database.connect().await?;
-    if session.look("").await?.is_some_and(|volume| volume.flush > 0) {
+    let session = database.connect().await?;
+    let former = session.look("").await?;
+    if former.as_ref().is_some_and(|volume| volume.flush > 0) {
         return Err("the cluster has a store already".into());
     }
     session.run("delete from sluice.volume where id = $1 and flush = 0", &[&VOLUME]).await?;
-    session.volume(file.len(), &super::member::random_name()).await?;
+    // Objects of an attempt that was cut off are found by this name.
+    let name = former.map_or_else(random_name, |volume| volume.name);
+    session.volume(file.len(), &name).await?;
     let volume = session.look("").await?.ok_or("the volume is gone")?;
     if session.take(volume.renewal, 1, "import").await != Answer::Done {
         return Err("a node has taken the cluster's store: stop all nodes first".into());
     }
     let epoch = volume.renewal.epoch + 1;
-    // Blocks of another attempt.
-    session.clean(epoch).await?;
-    let mut bytes = vec![0; usize::try_from(BLOCK_BYTES)?];
-    let (mut copied, all) = (0u64, file.len().div_ceil(BLOCK_BYTES));
-    for block in 0..all {
-        let at = block * BLOCK_BYTES;
-        let piece = &mut bytes[..usize::try_from((file.len() - at).min(BLOCK_BYTES))?];
-        file.read_at(at, piece)?;
-        if piece.iter().any(|&byte| byte != 0) {
-            session.block(epoch, 1, block, piece).await?;
-            copied += 1;
-        }
-        progress(block + 1, all);
-    }
-    if session.append(epoch, 1, &[]).await != Answer::Done {
+    let mut rows = Rows { session, keep_days: 0 };
+    let copied = copy(&file, volume.name, epoch, &mut rows, objects.filter(|objects| objects.writes)).await?;
+    if rows.session.append(epoch, 1, &[]).await != Answer::Done {
         return Err("a node has taken the cluster's store meanwhile: stop all nodes, and try again".into());
     }
-    session.fold(epoch, 1).await?;
-    session.release(epoch).await;
+    rows.fold(epoch, 1).await?;
+    rows.session.release(epoch).await;
     println!("{copied} MiB are in the cluster: start the nodes");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes all blocks of a store that are not empty, as those of flush 1. Returns how many.
+async fn copy(
+    file: &File,
+    name: String,
+    epoch: u64,
+    rows: &mut Rows,
+    mut objects: Option<Store>,
+) -> Result<usize, Failure> {
+    let mut bytes = vec![0; usize::try_from(BLOCK_BYTES)?];
+    let mut read = |block: u64| {
+        let at = block * BLOCK_BYTES;
+        let length = usize::try_from((file.len() - at).min(BLOCK_BYTES)).map_err(|error| error.to_string())?;
+        let piece = &mut bytes[..length];
+        file.read_at(at, piece).map_err(|error| error.to_string())?;
+        Ok::<_, String>(piece.to_vec())
+    };
+    let (mut folds, mut copied, attempt) = (Folds::new(name, epoch), 0, random());
+    let all = file.len().div_ceil(BLOCK_BYTES);
+    // Blocks of another attempt.
+    rows.clean(epoch).await?;
+    for from in (0..all).step_by(TOGETHER) {
+        let until = (from + TOGETHER as u64).min(all);
+        let mut full = Vec::new();
+        for block in from..until {
+            if read(block)?.iter().any(|&byte| byte != 0) {
+                full.push(block);
+            }
+        }
+        folds.write(rows, objects.as_mut(), (1, attempt), &full, &mut read).await?;
+        copied += full.len();
+        progress(until, all);
+    }
+    Ok(copied)
 }
 
 /// Shows how far a copy is, on a terminal.
@@ -249,14 +297,19 @@ fn progress(done: u64, all: u64) {
 }
 
 /// Writes the store of a cluster to a file.
-async fn export(database: &Database, settings: &ClusterSettings, path: &Path) -> Result<ExitCode, Failure> {
+async fn export(
+    database: &Database,
+    settings: &ClusterSettings,
+    objects: Option<Store>,
+    path: &Path,
+) -> Result<ExitCode, Failure> {
     let session = database.connect().await?;
     let volume = session.look(&settings.node).await?.filter(|volume| volume.flush > 0);
     let volume = volume.ok_or("the cluster has no store yet")?;
     if path.symlink_metadata().is_ok() {
         return Err(format!("{}: there is one already", path.display()).into());
     }
-    let mut cache = Cache::open(path, &volume)?.ok_or("another process has it open")?;
+    let mut cache = Cache::open(path, &volume, objects.as_ref())?.ok_or("another process has it open")?;
     let flush = cache.follow(&session, false).await?;
     cache.file.sync()?;
     std::fs::remove_file(marks_of(path))?;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use aws_lc_rs::rand::{SecureRandom as _, SystemRandom};
 use cluster::{Answer, Duty, Lease, Standing, Tail, Vigil};
 use mailbox::File;
 use rustix::time::{ClockId, clock_gettime};
@@ -14,9 +13,12 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::cache::{Cache, Notes};
+use super::fold::{self, Counts, Folding};
 use super::handing::Secret;
 use super::link::Link;
+use super::objects::Store;
 use super::postgres::{Database, Session, Volume};
+use super::random::{random, random_name};
 use crate::config::ClusterSettings;
 
 /// How often a node that waits looks at the volume.
@@ -40,6 +42,9 @@ pub struct Member {
     pub owner: watch::Sender<Option<SocketAddr>>,
     /// The epoch of this node as the owner, or 0.
     epoch: AtomicU64,
+    objects: Option<Store>,
+    /// Numbers of the folds of this node.
+    pub folding: Arc<Counts>,
 }
 
 /// A volume that this node owns.
@@ -50,6 +55,8 @@ pub struct Owned {
     pub reader: File,
     /// State of its cache.
     pub notes: Arc<Notes>,
+    /// Token of the volume.
+    pub name: String,
     /// Whether nothing was ever written.
     pub is_new: bool,
     /// For how long it may believe so.
@@ -79,6 +86,7 @@ impl Member {
     /// # Errors
     /// What cannot be read.
     pub fn new(settings: &ClusterSettings, authorities: &Path, path: PathBuf, size: u64) -> Result<Member, String> {
+        let objects = settings.objects.as_ref().map(|objects| Store::new(objects, authorities)).transpose()?;
         Ok(Member {
             settings: settings.clone(),
             database: Database::new(settings, authorities)?,
@@ -87,6 +95,8 @@ impl Member {
             size,
             owner: watch::channel(None).0,
             epoch: AtomicU64::new(0),
+            objects,
+            folding: Arc::default(),
         })
     }
 
@@ -99,7 +109,12 @@ impl Member {
     pub async fn wait(&self, mut end: watch::Receiver<bool>) -> Option<Owned> {
         let mut turn = Turn { member: self, session: None, cache: None, vigil: self.vigil(), trouble: String::new() };
         loop {
-            if let Some(owned) = turn.take().await {
+            // To bring a copy up to date may take long.
+            let owned = tokio::select! {
+                owned = turn.take() => owned,
+                _ = end.wait_for(|&ending| ending) => return None,
+            };
+            if let Some(owned) = owned {
                 self.owner.send_replace(Some(self.settings.address));
                 self.epoch.store(owned.tenure.epoch, Relaxed);
                 return Some(owned);
@@ -182,6 +197,7 @@ impl Member {
         }
         self.owner.send_replace(None);
         self.epoch.store(0, Relaxed);
+        self.folding.end();
     }
 
     /// The epoch of this node as the owner, or 0.
@@ -190,8 +206,9 @@ impl Member {
     }
 
     /// Folds what an owner writes.
-    pub async fn fold(&self, epoch: u64, reader: File, notes: Arc<Notes>) {
-        super::fold::run(self.database.clone(), epoch, reader, notes).await;
+    pub async fn fold(&self, epoch: u64, name: String, reader: File, notes: Arc<Notes>) {
+        let (database, objects, counts) = (self.database.clone(), self.objects.clone(), self.folding.clone());
+        fold::run(Folding { database, epoch, file: reader, notes, objects, counts }, name).await;
     }
 }
 
@@ -234,7 +251,7 @@ impl Turn<'_> {
     }
 
     async fn looked(&mut self, session: &Session) -> Result<Option<Owned>, String> {
-        let Member { settings, size, path, owner, .. } = self.member;
+        let Member { settings, size, path, owner, objects, .. } = self.member;
         let Some(volume) = session.look(&settings.node).await? else {
             if Cache::is_there(path) {
                 return Err(format!("the database has no store, and {} is a copy of one", path.display()));
@@ -245,7 +262,7 @@ impl Turn<'_> {
         let address = volume.address.as_ref().filter(|_| volume.owner.is_some()).and_then(|text| text.parse().ok());
         owner.send_if_modified(|known| std::mem::replace(known, address) != address);
         if self.cache.is_none() {
-            self.cache = Cache::open(path, &volume).map_err(|error| error.to_string())?;
+            self.cache = Cache::open(path, &volume, objects.as_ref()).map_err(|error| error.to_string())?;
         }
         // An edge of this node that ends has it still.
         let Some(cache) = &mut self.cache else { return Ok(None) };
@@ -284,7 +301,7 @@ impl Turn<'_> {
         let tail = Tail::new(Box::new(engine) as _, Standing { epoch, flush });
         let tenure = Tenure { epoch, lease: Lease::new(millis(settings.lease()), asked) };
         let (file, notes) = (cache.file.shared(tail), cache.notes);
-        Ok(Some(Owned { file, reader, notes, is_new: flush == 0, tenure }))
+        Ok(Some(Owned { file, reader, notes, name: seen.name.clone(), is_new: flush == 0, tenure }))
     }
 }
 
@@ -305,15 +322,4 @@ fn now() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
     let (seconds, nanos) = (u64::try_from(time.tv_sec).unwrap_or(0), u64::try_from(time.tv_nsec).unwrap_or(0));
     seconds * 1_000 + nanos / 1_000_000
-}
-
-/// A name that no other volume has.
-pub fn random_name() -> String {
-    format!("{:016x}{:016x}", random(), random())
-}
-
-fn random() -> u64 {
-    let mut bytes = [0; 8];
-    SystemRandom::new().fill(&mut bytes).expect("Linux has randomness");
-    u64::from_le_bytes(bytes)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  clients ─► any node ── not the owner: handing ──► the owner ─ doors ─ writer ─ cache file ─┬─ reads
 //!                                                                                             └─ link ─► PostgreSQL: tail, blocks
-//!  other nodes: member waits, cache follows ◄─────────────────────────────────────────────────────────────┘
+//!  other nodes: member waits, cache follows ◄──────────────── objects: blocks, if there is a bucket ◄── fold ─┘
 //! ```
 //!
 //! The protocol is that of the crate `cluster`, without sockets and clocks; here is what it runs on. A node that is killed or cut off is
@@ -15,7 +15,9 @@ mod fold;
 pub mod handing;
 mod link;
 mod member;
+mod objects;
 mod postgres;
+mod random;
 pub mod standby;
 
 pub use member::{Leave, Member, Owned, Tenure};

@@ -19,11 +19,12 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, State
 
 use crate::config::ClusterSettings;
 
+mod blocks;
+
+pub use blocks::{OBJECT_COLUMNS, Rows, object_of};
+
 /// How long a statement may take. One that waits for a standby which is gone would wait for ever.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-
-/// How long a fold may take: it deletes a whole tail.
-const FOLD_WAIT: Duration = Duration::from_secs(120);
 
 /// How long a connection to one server may take.
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
@@ -31,19 +32,26 @@ const CONNECT_WAIT: Duration = Duration::from_secs(2);
 /// The volume: there is one.
 pub const VOLUME: i32 = 1;
 
+/// Nodes that start at the same time make them one after the other.
 const TABLES: &str = "
+    select pg_advisory_xact_lock(7599087);
     create schema if not exists sluice;
     create table if not exists sluice.volume (
         id int primary key, name text not null, bytes bigint not null, owner text, epoch bigint not null default 0,
         token bigint not null default 0, flush bigint not null default 0, settled bigint not null default 0,
         folded bigint not null default 0, wanted text);
+    alter table sluice.volume add column if not exists trouble text;
     create table if not exists sluice.tail (
         volume int, flush bigint, epoch bigint not null, runs bytea not null, primary key (volume, flush));
     alter table sluice.tail alter runs set storage external;
     create table if not exists sluice.fold (
         volume int, flush bigint, epoch bigint not null, primary key (volume, flush));
     create table if not exists sluice.block (
-        volume int, block bigint, flush bigint, epoch bigint, bytes bytea not null, primary key (volume, block, flush, epoch));
+        volume int, block bigint, flush bigint, epoch bigint, bytes bytea, primary key (volume, block, flush, epoch));
+    alter table sluice.block alter bytes drop not null, add column if not exists object text,
+        add column if not exists length int, add column if not exists sha256 bytea;
+    create table if not exists sluice.former (
+        volume int, object text, since timestamptz not null default now(), primary key (volume, object));
     create table if not exists sluice.node (
         name text primary key, address text not null, drained bool not null default false, flush bigint not null default 0,
         seen timestamptz not null default now());";
@@ -69,7 +77,7 @@ const APPEAR: &str = "
     where n.address = $2 or n.seen < now() - 2 * make_interval(secs => $4)";
 
 const LOOK: &str = "
-    select v.name, v.bytes, v.owner, v.epoch, v.token, v.flush, v.folded, v.wanted, n.address,
+    select v.name, v.bytes, v.owner, v.epoch, v.token, v.flush, v.folded, v.wanted, v.trouble, n.address,
         coalesce((select drained from sluice.node where name = $2), false) as drained
     from sluice.volume v left join sluice.node n on n.name = v.owner where v.id = $1";
 
@@ -110,6 +118,8 @@ pub struct Volume {
     pub folded: u64,
     /// The node that shall own the volume.
     pub wanted: Option<String>,
+    /// Why the owner cannot fold.
+    pub trouble: Option<String>,
     /// Whether the asking node is drained.
     pub is_drained: bool,
 }
@@ -162,7 +172,7 @@ impl Database {
             // A role or a database may have it off.
             client.batch_execute("set synchronous_commit = on").await?;
         }
-        let has_tables: bool = client.query_one("select to_regclass('sluice.node') is not null", &[]).await?.get(0);
+        let has_tables: bool = client.query_one("select to_regclass('sluice.former') is not null", &[]).await?.get(0);
         if !has_tables {
             client.batch_execute(TABLES).await?;
         }
@@ -287,8 +297,15 @@ impl Session {
             flush: unsigned(row.get("flush")),
             folded: unsigned(row.get("folded")),
             wanted: row.get("wanted"),
+            trouble: row.get("trouble"),
             is_drained: row.get("drained"),
         }))
+    }
+
+    /// Notes why the owner cannot fold, for other nodes.
+    pub async fn trouble(&self, epoch: u64, trouble: Option<&str>) -> Result<(), String> {
+        let set = "update sluice.volume set trouble = $3 where id = $1 and epoch = $2 and trouble is distinct from $3";
+        self.run(set, &[&VOLUME, &signed(epoch), &trouble]).await
     }
 
     /// The epoch and flush of the volume.
@@ -298,20 +315,19 @@ impl Session {
         Ok(Standing { epoch: unsigned(row.get(0)), flush: unsigned(row.get(1)) })
     }
 
-    /// Calls `with` for each row of a query, in which the first column is a number and the second bytes. Rows are not gathered.
+    /// Calls `with` for each row of a query. Rows are not gathered.
     pub async fn each(
         &self,
         query: &str,
         from: u64,
-        mut with: impl FnMut(u64, &[u8]) -> Result<(), String>,
+        mut with: impl FnMut(&Row) -> Result<(), String>,
     ) -> Result<(), String> {
         let volume: i32 = VOLUME;
         let parameters: [&(dyn ToSql + Sync); 2] = [&volume, &signed(from)];
         let rows = answered(self.client.query_raw(query, parameters)).await?;
         let mut rows = pin!(rows);
         while let Some(row) = timeout(ANSWER_WAIT, next(rows.as_mut())).await.map_err(|_| "no answer".to_owned())? {
-            let row = row.map_err(|error| describe(&error))?;
-            with(unsigned(row.get(0)), row.get(1))?;
+            with(&row.map_err(|error| describe(&error))?)?;
         }
         Ok(())
     }
@@ -320,43 +336,6 @@ impl Session {
     pub async fn snapshot(&self, begin: bool) -> Result<(), String> {
         let statement = if begin { "begin isolation level repeatable read read only" } else { "rollback" };
         answered(self.client.batch_execute(statement)).await
-    }
-
-    /// Keeps a block of a fold that is being made.
-    pub async fn block(&self, epoch: u64, flush: u64, block: u64, bytes: &[u8]) -> Result<(), String> {
-        let insert = "insert into sluice.block values ($1, $2, $3, $4, $5) on conflict do nothing";
-        self.run(insert, &[&VOLUME, &signed(block), &signed(flush), &signed(epoch), &bytes]).await
-    }
-
-    /// Makes the blocks of a fold those of the volume, and deletes what they replace.
-    pub async fn fold(&mut self, epoch: u64, flush: u64) -> Result<(), String> {
-        match timeout(FOLD_WAIT, self.folded(signed(epoch), signed(flush))).await {
-            Ok(Ok(true)) => Ok(()),
-            Ok(Ok(false)) => Err("another node has the store".into()),
-            Ok(Err(error)) => Err(describe(&error)),
-            Err(_) => Err(format!("no answer in {} s", FOLD_WAIT.as_secs())),
-        }
-    }
-
-    async fn folded(&mut self, epoch: i64, flush: i64) -> Result<bool, tokio_postgres::Error> {
-        let change = self.client.transaction().await?;
-        let mine = "update sluice.volume set folded = $2 where id = $1 and epoch = $3 and folded < $2";
-        if change.execute(mine, &[&VOLUME, &flush, &epoch]).await? == 0 {
-            return change.rollback().await.map(|()| false);
-        }
-        change.execute("insert into sluice.fold values ($1, $2, $3)", &[&VOLUME, &flush, &epoch]).await?;
-        change.execute("delete from sluice.tail where volume = $1 and flush <= $2", &[&VOLUME, &flush]).await?;
-        let replaced = "delete from sluice.block b where b.volume = $1 and b.flush < $2 and exists (select 1
-            from sluice.block n where n.volume = b.volume and n.block = b.block and n.flush = $2 and n.epoch = $3)";
-        change.execute(replaced, &[&VOLUME, &flush, &epoch]).await?;
-        change.commit().await.map(|()| true)
-    }
-
-    /// Deletes blocks of folds that were never made, up to those of `epoch`: a later owner may be making its own.
-    pub async fn clean(&self, epoch: u64) -> Result<(), String> {
-        let orphans = "delete from sluice.block b where b.volume = $1 and b.epoch <= $2 and not exists (select 1
-            from sluice.fold f where f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch)";
-        self.run(orphans, &[&VOLUME, &signed(epoch)]).await
     }
 }
 
@@ -382,6 +361,7 @@ const fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
 
-const fn unsigned(number: i64) -> u64 {
+/// A number of a row.
+pub const fn unsigned(number: i64) -> u64 {
     number.cast_unsigned()
 }

@@ -11,6 +11,9 @@ use super::Config;
 /// A name has to fit into a line.
 const NAME_BYTES_MAX: usize = 64;
 
+/// Names of objects have 1,024 bytes at most.
+const PREFIX_BYTES_MAX: usize = 512;
+
 /// `[cluster]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,10 +36,49 @@ pub struct ClusterSettings {
     /// Whether mail is taken only where PostgreSQL has synchronous standbys.
     #[serde(default = "yes")]
     pub synchronous: bool,
+    /// A bucket for the blocks of the store.
+    pub objects: Option<ObjectSettings>,
+}
+
+/// `[cluster.objects]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectSettings {
+    /// The server: `https://HOST`.
+    pub endpoint: String,
+    /// The bucket, which has to be there.
+    pub bucket: String,
+    /// Its region.
+    #[serde(default = "region")]
+    pub region: String,
+    /// The id of the access key.
+    pub access_key: String,
+    /// The file with the secret of the access key.
+    pub access_secret_file: PathBuf,
+    /// Whether the bucket is in the path, and not in the name of the host.
+    #[serde(default = "yes")]
+    pub path_style: bool,
+    /// How all names begin.
+    #[serde(default)]
+    pub prefix: String,
+    /// Days for which objects are kept that are not needed any more.
+    #[serde(default = "keep_days")]
+    pub keep_days: u32,
+    /// Whether blocks are written there; else they are moved back to the database.
+    #[serde(default = "yes")]
+    pub write: bool,
 }
 
 const fn lease_seconds() -> u64 {
     10
+}
+
+fn region() -> String {
+    "us-east-1".into()
+}
+
+const fn keep_days() -> u32 {
+    7
 }
 
 const fn yes() -> bool {
@@ -51,12 +93,15 @@ impl ClusterSettings {
 
     /// Its files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.password_file.iter().chain([&self.secret_file]).map(PathBuf::as_path)
+        let key = self.objects.as_ref().map(|objects| &objects.access_secret_file);
+        self.password_file.iter().chain([&self.secret_file]).chain(key).map(PathBuf::as_path)
     }
 
     /// Relative paths count from this folder.
     pub fn count_paths_from(&mut self, folder: &Path) {
-        self.password_file.iter_mut().chain([&mut self.secret_file]).for_each(|path| *path = folder.join(&path));
+        let key = self.objects.as_mut().map(|objects| &mut objects.access_secret_file);
+        let files = self.password_file.iter_mut().chain([&mut self.secret_file]).chain(key);
+        files.for_each(|path| *path = folder.join(&path));
     }
 
     fn check(&self) -> Result<(), String> {
@@ -71,7 +116,40 @@ impl ClusterSettings {
             return Err(format!("address = \"{}\" cannot be reached by other nodes", self.address));
         }
         let url: Result<tokio_postgres::Config, _> = self.database.parse();
-        url.map(drop).map_err(|error| format!("database: {error}"))
+        url.map_err(|error| format!("database: {error}"))?;
+        self.objects.as_ref().map_or(Ok(()), |objects| objects.check().map_err(|reason| format!("objects: {reason}")))
+    }
+}
+
+impl ObjectSettings {
+    /// Whether connections are within TLS.
+    pub fn is_secured(&self) -> bool {
+        self.endpoint.starts_with("https://")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let host = self.endpoint.strip_prefix("https://").or_else(|| self.endpoint.strip_prefix("http://"));
+        let host = host.map(|host| host.trim_end_matches('/')).unwrap_or_default();
+        let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-._:[]".contains(letter);
+        if host.is_empty() || !host.chars().all(is_host) {
+            return Err(format!("endpoint = {:?} is not a URL of a host: https://HOST", self.endpoint));
+        }
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        let is_name = |name: &str| !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain);
+        if !is_name(&self.bucket) || !is_name(&self.region) {
+            return Err("bucket and region are names of letters, digits, '-', '_' and '.'".into());
+        }
+        if self.prefix.len() > PREFIX_BYTES_MAX || !self.prefix.chars().all(|letter| is_plain(letter) || letter == '/')
+        {
+            return Err(format!("prefix = {:?} has other than letters, digits, '-', '_', '.' and '/'", self.prefix));
+        }
+        if self.access_key.is_empty() || !self.access_key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("access_key is the id of the key, without spaces".into());
+        }
+        match self.keep_days {
+            1..=3_650 => Ok(()),
+            _ => Err("keep_days is between 1 and 3650".into()),
+        }
     }
 }
 
@@ -109,6 +187,23 @@ mod tests {
             let error =
                 Config::parse(&format!("{}{STORE}", CLUSTER.replace(from, to)), "test").unwrap_err().to_string();
             assert!(error.contains(wanted), "{to}: {error}");
+        }
+        let objects = "[cluster.objects]\nendpoint='https://s3.example.org'\nbucket='mail'\naccess_key='id'\naccess_secret_file='k'\n";
+        let config = Config::parse(&format!("{CLUSTER}{objects}{STORE}"), "test").unwrap();
+        let cluster = config.cluster.unwrap();
+        assert_eq!((cluster.files().count(), cluster.objects.unwrap().keep_days), (2, 7));
+        for (from, to, wanted) in [
+            ("https://s3.example.org", "s3.example.org", "is not a URL of a host"),
+            ("https://s3.example.org", "https://s3.example.org/mail", "is not a URL of a host"),
+            ("https://s3.example.org", "https://id:key@s3.example.org", "is not a URL of a host"),
+            ("'mail'", "'a b'", "bucket and region"),
+            ("'id'", "'an id'", "without spaces"),
+            ("'k'\n", "'k'\nprefix='a?'\n", "prefix"),
+            ("'k'\n", "'k'\nkeep_days=0\n", "between 1 and 3650"),
+        ] {
+            let text = format!("{CLUSTER}{}{STORE}", objects.replace(from, to));
+            let error = Config::parse(&text, "test").unwrap_err().to_string();
+            assert!(error.contains("cluster: objects: ") && error.contains(wanted), "{to}: {error}");
         }
         let without = "[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:2525'\nforward='discard:'\n";
         let error = Config::parse(&format!("{CLUSTER}{without}"), "test").unwrap_err().to_string();

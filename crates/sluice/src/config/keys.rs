@@ -76,6 +76,10 @@ mod tests {
             "cluster" => format!(
                 "{SMTP}[store]\nfolder='x'\n[cluster]\nnode='a'\naddress='127.0.0.1:1'\ndatabase='postgresql://x'\nsecret_file='x'\n"
             ),
+            "cluster.objects" => format!(
+                "{}[cluster.objects]\nendpoint='https://x'\nbucket='x'\naccess_key='x'\naccess_secret_file='x'\n",
+                base("cluster")
+            ),
             "ids.action[]" => format!("{SMTP}[[ids.action]]\naction='off'\n"),
             "web" => format!("{SMTP}[web]\nconfig='x'\n"),
             "spam.bayes" => format!("{SMTP}[spam.bayes]\nledger='x'\n"),

@@ -223,9 +223,10 @@ impl Server {
         let numbers = site.map(|site| self.levels.text(&site)).unwrap_or_default();
         let epoch = self.member.as_ref().map_or(0, |member| member.epoch());
         let reports = self.tally.as_ref().map(|tally| tally.text()).unwrap_or_default();
+        let folds = self.member.as_ref().map(|member| member.folding.clone()).unwrap_or_default().text();
         let name = "sluice_store_cluster_epoch";
         let help = "Epoch of this node as the owner of a store that machines share, else 0.";
-        numbers + &reports + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
+        numbers + &reports + &folds + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.

@@ -74,11 +74,11 @@ impl Server {
         listening: &Listening,
         waiting: &mut mpsc::Receiver<Handed>,
     ) -> Result<(), Failure> {
-        let Owned { file, reader, notes, is_new, tenure } = owned;
+        let Owned { file, reader, notes, name, is_new, tenure } = owned;
         let file = if is_new { Volume::format(file, &folder::format(self.settings.new_size())?)? } else { file };
         let volume = Volume::open(file, Options::default())?;
         let folds = member.clone();
-        let folding = runtime.spawn(async move { folds.fold(tenure.epoch, reader, notes).await });
+        let folding = runtime.spawn(async move { folds.fold(tenure.epoch, name, reader, notes).await });
         let outcome = self.own(runtime, volume, parts, listening, waiting, Some((member, tenure)));
         folding.abort();
         outcome
