@@ -12,18 +12,18 @@ use crate::harness::imap::ask;
 use crate::harness::replicas::Replicas;
 use crate::harness::{Gateway, Wire, children_of, free_port, stuffed, wait_for};
 
-const SECRET: &str = "the secret of the test cluster";
+pub const SECRET: &str = "the secret of the test cluster";
 
-struct Cluster {
+pub struct Cluster {
     /// Lines of its table that say where the database is, and the file of authorities.
     database: String,
     authorities: String,
-    server: Option<Database>,
+    pub server: Option<Database>,
 }
 
 impl Cluster {
     /// A cluster on one server, within TLS.
-    fn start() -> Option<Cluster> {
+    pub fn start() -> Option<Cluster> {
         let server = Database::start(Kind::Postgresql)?;
         server.permit_schemas();
         let database = format!("database = \"{}\"\ntls = true\npassword_file = \"FOLDER/password\"", server.url());
@@ -35,7 +35,7 @@ impl Cluster {
         Cluster { database, authorities: "/etc/ssl/certs/ca-certificates.crt".into(), server: None }
     }
 
-    fn text(&self, name: &str, more: &str) -> String {
+    pub fn text(&self, name: &str, more: &str) -> String {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let Cluster { database, authorities, .. } = self;
         format!(
@@ -52,7 +52,7 @@ impl Cluster {
         Gateway::with_files(&self.text(name, "synchronous = false"), &files(SECRET))
     }
 
-    fn command(&self, node: &Gateway, words: &[&str]) -> (i32, String) {
+    pub fn command(&self, node: &Gateway, words: &[&str]) -> (i32, String) {
         let config = node.folder.path().join("sluice.toml");
         let done = Command::new(env!("CARGO_BIN_EXE_sluice"))
             .arg("cluster")
@@ -64,13 +64,13 @@ impl Cluster {
         (done.status.code().unwrap(), String::from_utf8_lossy(&said).into_owned())
     }
 
-    fn owner(&self, node: &Gateway) -> Option<String> {
+    pub fn owner(&self, node: &Gateway) -> Option<String> {
         let (_, said) = self.command(node, &["status", "--json"]);
         let status: serde_json::Value = serde_json::from_str(&said).ok()?;
         Some(status["store"]["owner"].as_str()?.to_owned())
     }
 
-    fn wait_for_owner(&self, node: &Gateway, name: &str) {
+    pub fn wait_for_owner(&self, node: &Gateway, name: &str) {
         wait_for(
             || self.owner(node).filter(|owner| owner == name),
             &format!("{name} to have the store: {}", node.log()),
@@ -79,13 +79,13 @@ impl Cluster {
 }
 
 /// Secret, password of the database, and an account `tim`, `secret`.
-fn files(secret: &str) -> [(&'static str, String); 3] {
+pub fn files(secret: &str) -> [(&'static str, String); 3] {
     let account = "tim:{PLAIN}secret:\n".to_owned();
     [("secret", secret.into()), ("password", "pw\n".into()), ("accounts", account)]
 }
 
 /// Sends a mail; whether it was acknowledged.
-fn send(address: SocketAddr, subject: &str) -> bool {
+pub fn send(address: SocketAddr, subject: &str) -> bool {
     let Ok(stream) = std::net::TcpStream::connect(address) else { return false };
     stream.set_read_timeout(Some(std::time::Duration::from_secs(40))).unwrap();
     let mut wire = Wire::new(stream);
@@ -117,7 +117,7 @@ fn reply(wire: &mut Wire) -> Option<String> {
 }
 
 /// Subjects of all mails, as a client of this node sees them.
-fn subjects(address: SocketAddr) -> Vec<String> {
+pub fn subjects(address: SocketAddr) -> Vec<String> {
     let mut wire = Wire::connect(address);
     assert!(wire.line().starts_with("* OK"));
     assert!(ask(&mut wire, "LOGIN tim secret").status.starts_with("OK"));
