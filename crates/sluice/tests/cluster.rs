@@ -167,7 +167,7 @@ fn each_node_serves_and_an_owner_that_is_killed_is_followed() {
 }
 
 /// The process that has the store, or waits for it.
-fn store_of(node: &Gateway) -> u32 {
+pub fn store_of(node: &Gateway) -> u32 {
     let children = children_of(node.supervisor()).into_iter();
     children.filter(|(_, name)| name == "sluice: keep").map(|(pid, _)| pid).max().expect("a process of the store")
 }

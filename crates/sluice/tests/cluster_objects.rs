@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 
-use crate::cluster::{Cluster, SECRET, files, send, subjects};
+use crate::cluster::{Cluster, SECRET, files, send, store_of, subjects};
 use crate::harness::imap::ask;
 use crate::harness::{Gateway, Wire, free_port, wait_for};
 
@@ -42,17 +42,25 @@ fn login(node: &Gateway) -> Wire {
 
 /// Puts so much into a store that it is folded.
 fn fill(node: &Gateway, round: u32) {
-    let (mut wire, body) = (login(node), body());
+    let mut wire = login(node);
     for number in 0..6 {
-        let head = format!("Subject: large-{round}-{number}\r\n\r\n");
-        wire.send(format!("x APPEND INBOX {{{}}}\r\n", head.len() + body.len()).as_bytes());
-        assert!(wire.line().starts_with('+'));
-        wire.send(head.as_bytes());
-        wire.send(&body);
-        wire.send(b"\r\n");
-        let done = wait_for(|| Some(wire.line()).filter(|line| line.starts_with("x ")), "APPEND");
-        assert!(done.starts_with("x OK"), "{done}");
+        append(&mut wire, round, number);
+        appended(&mut wire);
     }
+}
+
+fn append(wire: &mut Wire, round: u32, number: u32) {
+    let (head, body) = (format!("Subject: large-{round}-{number}\r\n\r\n"), body());
+    wire.send(format!("x APPEND INBOX {{{}}}\r\n", head.len() + body.len()).as_bytes());
+    assert!(wire.line().starts_with('+'));
+    wire.send(head.as_bytes());
+    wire.send(&body);
+    wire.send(b"\r\n");
+}
+
+fn appended(wire: &mut Wire) {
+    let done = wait_for(|| Some(wire.line()).filter(|line| line.starts_with("x ")), "APPEND");
+    assert!(done.starts_with("x OK"), "{done}");
 }
 
 /// All mails are there, and a large one is as it was.
@@ -265,6 +273,41 @@ fn a_fold_that_is_not_decided_keeps_its_blocks() {
     );
     wait_for(|| (failures() > before + 1).then_some(()), "two more folds");
     assert_eq!(database.say("select count(*) from sluice.block where block = 400").trim(), "1");
+}
+
+#[test]
+fn an_owner_that_is_paused_in_a_fold_is_followed() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (a, b) = (node(&cluster, "a", ""), node(&cluster, "b", ""));
+    let database = cluster.server.as_ref().unwrap();
+    let owner = wait_for(|| cluster.owner(&a), "an owner");
+    let (owner, other, name) = if owner == "a" { (&a, &b, "b") } else { (&b, &a, "a") };
+    std::thread::scope(|scope| {
+        // Its fold stops in the middle.
+        scope.spawn(|| {
+            database.say(
+                "begin; lock table sluice.fold in exclusive mode;
+                do $$ begin for i in 1..900 loop exit when to_regclass('go') is not null; perform pg_sleep(0.1); end loop; end $$;
+                commit",
+            )
+        });
+        let mut wire = login(owner);
+        for number in 0..5 {
+            append(&mut wire, 0, number);
+            appended(&mut wire);
+        }
+        // Perhaps it is acknowledged before the fold begins.
+        append(&mut wire, 0, 5);
+        let waits = "select count(*) from pg_locks where not granted and relation = 'sluice.fold'::regclass";
+        wait_for(|| (database.say(waits).trim() == "1").then_some(()), "the fold to begin");
+        let status = Command::new("kill").args(["-STOP", &store_of(owner).to_string()]).status();
+        assert!(status.unwrap().success());
+        database.say("create table go ()");
+    });
+    cluster.wait_for_owner(other, name);
+    let found = subjects(other.addresses[1]);
+    assert!((0..5).all(|number| found.contains(&format!("large-0-{number}"))), "{found:?}");
+    let _ = Command::new("kill").args(["-KILL", &store_of(owner).to_string()]).status();
 }
 
 /// versitygw on a folder.

@@ -167,6 +167,9 @@ impl Database {
         if self.synchronous && standbys.is_empty() {
             return Ok(Err("no synchronous standbys (synchronous_standby_names is empty)".into()));
         }
+        // An owner that is paused in a transaction would keep its locks, and others from taking over.
+        let limit = format!("set idle_in_transaction_session_timeout = {}", (self.lease * 1e3) as u64);
+        client.batch_execute(&limit).await?;
         let commit: String = client.query_one("show synchronous_commit", &[]).await?.get(0);
         if self.synchronous && commit != "remote_apply" {
             // A role or a database may have it off.
