@@ -1,4 +1,4 @@
-//! Makes `data/common.bin` from samples of ordinary content, one kind an argument:
+//! Makes `data/common.bin` from itself and samples of ordinary content, one kind an argument:
 //! `cargo run --release --example common -- OUTPUT libraries.bin mails.txt pages.html`.
 //!
 //! What is in it is said where it is read, `src/rarity/common.rs`. Samples that signatures are measured on later have to be
@@ -20,16 +20,22 @@ fn main() -> io::Result<()> {
     let output = arguments.next().expect("the output file");
     let samples = arguments.map(fs::read).collect::<io::Result<Vec<_>>>()?;
     let pairs = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/data/rarity.bin"))?;
-    let mut table = Vec::new();
+    let before = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/data/common.bin"))?;
+    let (mut table, mut before) = (Vec::new(), before.as_slice());
     for (q, count) in COUNTS {
-        let mut known: Vec<(u32, u64)> = samples.iter().flat_map(|sample| costs(sample, q, &pairs)).collect();
-        known.sort_unstable_by_key(|&(cost, gram)| (gram, cost));
-        known.dedup_by_key(|(_, gram)| *gram);
+        let (old, rest) = before.split_at(5 * count.min(before.len() / 5));
+        before = rest;
+        let old = old.as_chunks::<5>().0.iter();
+        let old = old.map(|&[a, b, c, d, cost]| (u32::from_le_bytes([a, b, c, d]), u32::from(cost)));
+        let new = samples.iter().flat_map(|sample| costs(sample, q, &pairs));
+        let mut known: Vec<(u32, u32)> = old.chain(new.map(|(cost, gram)| (key(gram, q), cost))).collect();
         known.sort_unstable();
+        known.dedup_by_key(|(key, _)| *key);
+        known.sort_unstable_by_key(|&(key, cost)| (cost, key));
         known.truncate(count);
-        known.resize(count, (u32::from(u8::MAX), 0));
-        for (cost, gram) in known {
-            table.extend(key(gram, q).to_le_bytes());
+        known.resize(count, (key(0, q), u32::from(u8::MAX)));
+        for (key, cost) in known {
+            table.extend(key.to_le_bytes());
             table.push(cost.min(u32::from(u8::MAX)) as u8);
         }
     }
