@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use crate::rarity;
 use crate::run::Fixed;
-use crate::shape::{Shape, WINDOW_BYTES_MAX};
+use crate::shape::{BESIDE, Shape, WINDOW_BYTES_MAX};
 
 /// Windows of a part that are compared by how many others share them.
 const TRIED_MAX: usize = 16;
@@ -16,8 +17,13 @@ const TRIED_MAX: usize = 16;
 const SHARING_MAX: u32 = 8;
 /// Passes in a kilobyte of so few that no other shape is asked for: with 2^17 parts a pass in eight kilobytes.
 const RARE_ENOUGH: f32 = 1e-6;
+/// How likely six bytes pass for other grams in which they are, whose bits are in the same word.
+const SHARED_PASS: f32 = 1.0 / 64.0;
 /// Number of parts up to which all choices are given, so that a small set may do with fewer shapes.
 const SMALL_SET: usize = 8192;
+/// The shapes by which more are found if they can be, and then the others.
+const MANY: [Shape; 8] =
+    [Shape::Q8S8, Shape::Q8S2, Shape::Q8S4, Shape::Q6S4, Shape::Q4S4, Shape::Q4S2, Shape::Q4S1, Shape::Q2S1];
 
 /// A window of one shape that a part could be found by.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +54,10 @@ pub(crate) struct Anchor {
     /// Run of the part, and the offset in the run.
     pub(crate) run: u16,
     pub(crate) at: u16,
-    /// `q + s - 1` bytes; letters in any case are in upper case.
-    pub(crate) bytes: [u8; WINDOW_BYTES_MAX],
+    /// Bytes before the window, its `q + s - 1`, and bytes behind it; letters in any case are in upper case.
+    pub(crate) bytes: [u8; 2 * BESIDE + WINDOW_BYTES_MAX],
+    /// Whether the part has those before the window, and those behind it.
+    pub(crate) has: [bool; 2],
 }
 
 impl Anchor {
@@ -57,9 +65,18 @@ impl Anchor {
     pub(crate) fn new(choice: &Choice, runs: &[Fixed<'_>]) -> Anchor {
         let Choice { shape, run, at, .. } = *choice;
         let fixed = runs[usize::from(run)];
-        let mut bytes = [0; WINDOW_BYTES_MAX];
-        bytes[..shape.window()].copy_from_slice(&fixed.bytes[usize::from(at)..][..shape.window()]);
-        Anchor { shape, caseless: fixed.is_caseless(at.into(), shape), run, at, bytes }
+        let (start, end) = (usize::from(at), usize::from(at) + shape.window());
+        let caseless = fixed.is_caseless(start..end);
+        // What is folded only where the window is may not stand beside one that is not.
+        let is_there =
+            |place: &Range<usize>| place.end <= fixed.bytes.len() && (caseless || !fixed.is_caseless(place.clone()));
+        let before = start.checked_sub(BESIDE).map(|before| before..start).filter(is_there);
+        let behind = Some(end..end + BESIDE).filter(is_there);
+        let mut bytes = [0; 2 * BESIDE + WINDOW_BYTES_MAX];
+        for place in [before.clone(), Some(start..end), behind.clone()].into_iter().flatten() {
+            bytes[place.start + BESIDE - start..][..place.len()].copy_from_slice(&fixed.bytes[place]);
+        }
+        Anchor { shape, caseless, run, at, bytes, has: [before.is_some(), behind.is_some()] }
     }
 
     /// That with this window, which is the first of its part.
@@ -70,7 +87,22 @@ impl Anchor {
 
     /// The bytes of the window.
     pub(crate) fn window(&self) -> &[u8] {
-        &self.bytes[..self.shape.window()]
+        &self.bytes[BESIDE..][..self.shape.window()]
+    }
+
+    /// As many bytes as hold a window of any shape, those of the window first.
+    pub(crate) fn wide_window(&self) -> &[u8; WINDOW_BYTES_MAX] {
+        self.bytes[BESIDE..].first_chunk().expect("there are more")
+    }
+
+    /// The bytes before a gram of the window and those behind it, as far as the part has them.
+    pub(crate) fn beside(&self, phase: usize) -> [Option<&[u8; BESIDE]>; 2] {
+        let ([before, behind], end) = (self.has, phase + self.shape.q());
+        let has = [before || phase >= BESIDE, behind || end + BESIDE <= self.shape.window()];
+        [
+            self.bytes[phase..].first_chunk().filter(|_| has[0]),
+            self.bytes[BESIDE + end..].first_chunk().filter(|_| has[1]),
+        ]
     }
 
     /// The anchor of a shorter shape within this one whose grams are rarest, and how many sampled offsets in a kilobyte
@@ -80,9 +112,11 @@ impl Anchor {
         rarity::shares(self.window(), shape.q(), &mut shares);
         let passes = shares.windows(shape.s()).map(|phases| shape.looks() * phases.iter().sum::<f32>()).enumerate();
         let (at, passes) = passes.min_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_default();
-        let mut bytes = [0; WINDOW_BYTES_MAX];
-        bytes[..shape.window()].copy_from_slice(&self.bytes[at..at + shape.window()]);
-        (Anchor { shape, at: self.at + at as u16, bytes, ..*self }, passes)
+        let end = at + shape.window();
+        let has = [self.has[0] || at >= BESIDE, self.has[1] || end + BESIDE <= self.shape.window()];
+        let mut bytes = [0; 2 * BESIDE + WINDOW_BYTES_MAX];
+        bytes[..end - at + 2 * BESIDE].copy_from_slice(&self.bytes[at..end + 2 * BESIDE]);
+        (Anchor { shape, at: self.at + at as u16, bytes, has, ..*self }, passes)
     }
 }
 
@@ -141,11 +175,11 @@ impl Chooser {
     /// none if it has no two fixed bytes in a row within reach.
     pub(crate) fn choices(&mut self, runs: &[Fixed<'_>], choices: &mut Vec<Choice>) {
         self.shares.iter_mut().for_each(Vec::clear);
-        for shape in Shape::ALL {
+        let is_many = self.taken >= SMALL_SET;
+        for shape in if is_many { MANY } else { Shape::ALL } {
             let choice = self.best_of(runs, shape);
             choices.extend(choice);
-            let is_rare = shape == Shape::ALL[0] && choice.is_some_and(|choice| choice.passes < RARE_ENOUGH);
-            if is_rare && self.taken >= SMALL_SET {
+            if is_many && shape == Shape::Q8S2 && choice.is_some_and(|choice| choice.passes < RARE_ENOUGH) {
                 break;
             }
         }
@@ -197,20 +231,29 @@ impl Chooser {
 
     /// Sums up the shares of the grams of each window of a shape.
     fn sum_up(&mut self, runs: &[Fixed<'_>], shape: Shape) {
-        let shares = &mut self.shares[shape.q() / 2];
-        if shares.is_empty() {
-            runs.iter().for_each(|run| rarity::shares(run.bytes, shape.q(), shares));
-        }
         self.sums.clear();
-        let mut rest = shares.as_slice();
-        for run in runs {
-            let (windows, first) = (run.windows(shape), self.sums.len());
-            self.sums.extend_from_slice(&rest[..windows]);
-            for phase in 1..if windows > 0 { shape.s() } else { 0 } {
-                let sums = self.sums[first..].iter_mut();
-                sums.zip(&rest[phase..]).for_each(|(sum, share)| *sum += share);
+        self.add_up(runs, shape, (shape.q(), shape.s()), 1.0);
+        if shape == Shape::Q8S2 {
+            self.add_up(runs, shape, (6, 4), SHARED_PASS);
+        }
+    }
+
+    /// Adds to the sums of all windows the shares of the first `count` grams of `q` bytes, multiplied.
+    fn add_up(&mut self, runs: &[Fixed<'_>], shape: Shape, (q, count): (usize, usize), times: f32) {
+        let shares = &mut self.shares[q / 2];
+        if shares.is_empty() {
+            runs.iter().for_each(|run| rarity::shares(run.bytes, q, shares));
+        }
+        let windows = runs.iter().map(|run| run.windows(shape));
+        self.sums.resize(windows.clone().sum(), 0.0);
+        let (mut sums, mut rest) = (self.sums.as_mut_slice(), shares.as_slice());
+        for (run, windows) in runs.iter().zip(windows) {
+            let (here, others) = sums.split_at_mut(windows);
+            for phase in 0..if windows > 0 { count } else { 0 } {
+                here.iter_mut().zip(&rest[phase..]).for_each(|(sum, share)| *sum += share * times);
             }
-            rest = &rest[(run.bytes.len() + 1).saturating_sub(shape.q())..];
+            sums = others;
+            rest = &rest[(run.bytes.len() + 1).saturating_sub(q)..];
         }
     }
 }

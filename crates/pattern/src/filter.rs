@@ -18,14 +18,34 @@ const WORDS_MIN: usize = 1 << 11;
 /// The most words: 1 GB.
 const WORDS_MAX: usize = 1 << 28;
 
-/// Odd multipliers: of the low and of the high half of a gram, and of the sum of both for its bits.
-pub(crate) const FACTORS: [u32; 3] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d];
+/// Odd multipliers: of the low and of the high half of a gram, and of the sum of both for its bits; another for those of the earlier
+/// of two grams.
+pub(crate) const FACTORS: [u32; 4] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d, 0x27d4_eb2f];
 /// By how much the product for the bits is shifted so that its low five bits number a bit from the highest on, twice over.
 pub(crate) const BIT_SHIFTS: [u32; 2] = [27, 22];
+
+/// The first six bytes of a gram.
+const SIX: u64 = u64::MAX >> 16;
 
 /// So many salts are tried, multiples of this.
 const SALTS: u32 = 16;
 const SALT: u32 = 0x9e37_79b9;
+
+/// A gram as it is looked at: for itself, or of eight bytes as the earlier or the later of two that share six.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Member {
+    Gram(u64),
+    Earlier(u64),
+    Later(u64),
+}
+
+impl Member {
+    pub(crate) fn gram(self) -> u64 {
+        match self {
+            Member::Gram(gram) | Member::Earlier(gram) | Member::Later(gram) => gram,
+        }
+    }
+}
 
 /// A set of q-grams that never denies a member.
 #[derive(Debug, Clone)]
@@ -39,13 +59,13 @@ pub(crate) struct Filter {
 impl Filter {
     /// The filter of these grams, salted so that as little as possible passes by chance of what ordinary content is full
     /// of, `often`, whose first is a fifth of some content.
-    pub(crate) fn new(grams: &[u64], often: &[u64]) -> Filter {
-        let mut foreign: HashSet<u64> = often.iter().copied().collect();
+    pub(crate) fn new(grams: &[Member], often: &[Member]) -> Filter {
+        let mut foreign: HashSet<Member> = often.iter().copied().collect();
         for gram in grams {
             foreign.remove(gram);
         }
         let harm = |filter: &Filter| {
-            let passing = foreign.iter().filter(|&&gram| filter.passes(gram));
+            let passing = foreign.iter().filter(|&&gram| filter.has(gram));
             passing.map(|gram| if often.first() == Some(gram) { often.len() } else { 1 }).sum::<usize>()
         };
         let (mut best, mut salt) = (Filter::salted(grams, 0), 0u32);
@@ -60,7 +80,7 @@ impl Filter {
     }
 
     /// The filter of these grams with that salt.
-    pub(crate) fn salted(grams: &[u64], salt: u32) -> Filter {
+    pub(crate) fn salted(grams: &[Member], salt: u32) -> Filter {
         let words = match grams.len() {
             count @ ..=SPARSE_MAX => 2 * count,
             count @ ..=MIDDLE_MAX => count,
@@ -91,7 +111,13 @@ impl Filter {
     /// Whether the gram may be a member.
     #[inline(always)]
     pub(crate) fn passes(&self, gram: u64) -> bool {
-        let (place, bits) = look(gram, self.shift(), self.salt);
+        self.has(Member::Gram(gram))
+    }
+
+    /// Whether it may be a member.
+    #[inline(always)]
+    pub(crate) fn has(&self, member: Member) -> bool {
+        let (place, bits) = look(member, self.shift(), self.salt);
         self.words[place & (self.words.len() - 1)] & bits == bits
     }
 
@@ -123,12 +149,19 @@ fn shift(words: &[u32]) -> u32 {
     32 - words.len().trailing_zeros()
 }
 
-/// Word of a gram, and its bits. The high bits of the sum depend on the whole gram.
+/// Word of a member, and its bits: of two with the same six bytes in the middle the same word. The high bits of the sum depend on all
+/// bytes of a gram, or on all six.
 #[inline(always)]
-fn look(gram: u64, shift: u32, salt: u32) -> (usize, u32) {
+fn look(member: Member, shift: u32, salt: u32) -> (usize, u32) {
+    let [_, _, later, earlier] = FACTORS;
+    let (gram, beside, factor) = match member {
+        Member::Gram(gram) => (gram, 0, later),
+        Member::Later(gram) => (gram & SIX, (gram >> 48) as u32, later),
+        Member::Earlier(gram) => (gram >> 16, gram as u32, earlier),
+    };
     let (low, high) = (gram as u32, (gram >> 32) as u32);
     let sum = low.wrapping_mul(FACTORS[0]).wrapping_add(high.wrapping_mul(FACTORS[1]));
-    let number = sum.wrapping_mul(FACTORS[2]).wrapping_add(salt);
+    let number = sum.wrapping_add(beside << 16).wrapping_mul(factor).wrapping_add(salt);
     let bits = BIT_SHIFTS.iter().fold(0, |bits, shift| bits | 1 << 31 >> (number >> shift & 31));
     ((sum >> shift) as usize, bits)
 }
@@ -145,10 +178,14 @@ mod tests {
         })
     }
 
+    fn members(grams: &[u64]) -> Vec<Member> {
+        grams.iter().copied().map(Member::Gram).collect()
+    }
+
     #[test]
     fn members_pass_and_few_others_do() {
         let grams: Vec<u64> = scattered(60_000).collect();
-        let filter = Filter::new(&grams, &[]);
+        let filter = Filter::new(&members(&grams), &[]);
         assert!(grams.iter().all(|&gram| filter.passes(gram)));
         let foreign = scattered(160_000).skip(60_000).filter(|&gram| filter.passes(gram)).count();
         assert!(foreign < 1500, "{foreign} of 100000");
@@ -161,16 +198,16 @@ mod tests {
         let mut unsalted = 0;
         let all: Vec<u64> = scattered(200 * 4000).collect();
         for grams in all.chunks(4000) {
-            unsalted += usize::from(passes(&Filter::salted(grams, 0)));
-            assert!(!passes(&Filter::new(grams, &often)));
-            assert!(Filter::new(&[grams, &[0]].concat(), &often).passes(0), "a member does");
+            unsalted += usize::from(passes(&Filter::salted(&members(grams), 0)));
+            assert!(!passes(&Filter::new(&members(grams), &members(&often))));
+            assert!(Filter::new(&members(&[grams, &[0]].concat()), &members(&often)).passes(0), "a member does");
         }
         assert!(unsalted > 0);
     }
 
     #[test]
     fn grams_that_differ_in_one_bit_are_told_apart() {
-        let filter = Filter::new(&[0], &[]);
+        let filter = Filter::new(&members(&[0]), &[]);
         let near = (0..64).filter(|bit| filter.passes(1 << bit)).count();
         assert!(near <= 1, "{near}");
     }

@@ -27,7 +27,7 @@ use twox_hash::XxHash3_128;
 use yoke::Yoke;
 
 /// Raised whenever the order or the meaning of arrays changes.
-const VERSION: u32 = 14;
+const VERSION: u32 = 15;
 const MAGIC: [u8; 8] = *b"SLUICEDB";
 /// Differs when it is read in another byte order.
 const ORDER: u32 = 0x0102_0304;

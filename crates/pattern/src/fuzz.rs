@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::filter::Filter;
+use crate::filter::{Filter, Member};
 use crate::flat::{Aligned, Reader, Writer};
 use crate::shape::{Shape, folded};
-use crate::sweep::{load, sweep};
+use crate::sweep::{load, sweep, sweep_pairs};
 use crate::{Builder, ByteSet, Edge, Match, PartId, Path, Patterns, Piece, State, find_all};
 
 /// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell
@@ -62,7 +62,7 @@ pub fn fuzz_sweep(data: &[u8]) {
         answers_agree::<8, 4>,
         answers_agree::<6, 4>,
         answers_agree::<4, 4>,
-        answers_agree::<8, 2>,
+        pairs_agree,
         answers_agree::<4, 2>,
         answers_agree::<4, 1>,
         answers_agree::<2, 1>,
@@ -81,7 +81,7 @@ type Sweep = fn(&[u8], u64, (u8, u64, usize));
 fn answers_agree<const Q: usize, const S: usize>(bytes: &[u8], fold: u64, (salt, others, step): (u8, u64, usize)) {
     let all = bytes.windows(Q).map(|gram| folded(load::<Q>(gram), fold));
     let others = (1..others).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 8 * Q));
-    let grams: Vec<u64> = all.clone().step_by(step).chain(others).collect();
+    let grams: Vec<Member> = all.clone().step_by(step).chain(others).map(Member::Gram).collect();
     let filter = Filter::salted(&grams, u32::from(salt).wrapping_mul(0x0101_0101));
     let wanted: Vec<bool> = all.step_by(S).map(|gram| filter.passes(gram)).collect();
     for path in Path::available() {
@@ -89,6 +89,23 @@ fn answers_agree<const Q: usize, const S: usize>(bytes: &[u8], fold: u64, (salt,
         let masks = sweep::<Q, S>(path, &filter, fold, bytes, &mut masks);
         let got = (0..masks.len() * 8).map(|number| masks[number / 8] >> (number % 8) & 1 == 1);
         assert!(got.eq(wanted.iter().copied().chain([false; 8]).take(masks.len() * 8)), "{path:?} Q{Q}S{S} {fold:x}");
+    }
+}
+
+/// The same for pairs.
+fn pairs_agree(bytes: &[u8], fold: u64, (salt, others, step): (u8, u64, usize)) {
+    let all = bytes.windows(8).map(|gram| folded(load::<8>(gram), fold));
+    let others = (1..others).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let grams = all.clone().step_by(step).chain(others);
+    let members: Vec<Member> = grams.flat_map(|gram| [Member::Earlier(gram), Member::Later(gram)]).collect();
+    let filter = Filter::salted(&members, u32::from(salt).wrapping_mul(0x0101_0101));
+    let role = |(number, gram)| if number % 2 == 0 { Member::Earlier(gram) } else { Member::Later(gram) };
+    let wanted: Vec<bool> = all.step_by(2).enumerate().map(|place| filter.has(role(place))).collect();
+    for path in Path::available() {
+        let mut masks = [0xaa; 2048 / 8];
+        let masks = sweep_pairs(path, &filter, fold, bytes, &mut masks);
+        let got = (0..masks.len() * 8).map(|number| masks[number / 8] >> (number % 8) & 1 == 1);
+        assert!(got.eq(wanted.iter().copied().chain([false; 8]).take(masks.len() * 8)), "{path:?} pairs {fold:x}");
     }
 }
 

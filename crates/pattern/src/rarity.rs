@@ -45,6 +45,11 @@ pub(crate) fn shares(run: &[u8], q: usize, shares: &mut Vec<f32>) {
     }
 }
 
+/// The cost of a few bytes by their pairs, in eighths of a bit.
+pub(crate) fn cost(bytes: &[u8]) -> u32 {
+    bytes.first().map_or(0, |&first| alone(first)) + bytes.windows(2).map(|pair| after(pair[0], pair[1])).sum::<u32>()
+}
+
 fn weighed<const Q: usize>(run: &[u8]) -> impl Iterator<Item = f32> {
     let (all, more) = (&*SHARES, alphabet_share(Q));
     let mut members = 0;
@@ -116,7 +121,8 @@ mod tests {
     fn rows_of_any_byte_are_common() {
         for byte in 0..=255 {
             let row = [byte; 8];
-            let costs = [grams::<8>(&row).next(), grams::<6>(&row).next(), grams::<4>(&row).next(), grams::<2>(&row).next()];
+            let costs =
+                [grams::<8>(&row).next(), grams::<6>(&row).next(), grams::<4>(&row).next(), grams::<2>(&row).next()];
             assert!(costs.iter().flatten().all(|&cost| cost <= ROW_COST), "{byte:02x} {costs:?}");
         }
         let nearly = [0x91, 0x91, 0x91, 0x91, 0x91, 0x91, 0x91, 0x3c];

@@ -1,5 +1,7 @@
 //! Runs of fixed bytes in a part, with the range of their offsets from its start. Windows of them find the part.
 
+use std::ops::Range;
+
 use crate::piece::Piece;
 use crate::shape::Shape;
 
@@ -43,9 +45,9 @@ impl<'r> Fixed<'r> {
         (self.bytes.len() + 1).saturating_sub(shape.window()).min(places)
     }
 
-    /// Whether the case of some byte of a window does not matter.
-    pub(crate) fn is_caseless(&self, at: usize, shape: Shape) -> bool {
-        self.caseless.get(at..at + shape.window()).is_some_and(|window| window.contains(&true))
+    /// Whether the case of some byte of a place does not matter.
+    pub(crate) fn is_caseless(&self, place: Range<usize>) -> bool {
+        self.caseless.get(place).is_some_and(|bytes| bytes.contains(&true))
     }
 }
 

@@ -12,6 +12,9 @@ pub(crate) const fn folded(gram: u64, fold: u64) -> u64 {
 /// Bytes that hold a window of any shape; the longest has a byte less.
 pub(crate) const WINDOW_BYTES_MAX: usize = 16;
 
+/// How many bytes beside a gram are looked at where a part has them.
+pub(crate) const BESIDE: usize = 4;
+
 /// How long the q-grams are and how far apart the sampled offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Shape {
@@ -64,6 +67,14 @@ impl Shape {
     /// How many offsets of a kilobyte are looked at.
     pub(crate) const fn looks(self) -> f32 {
         1024.0 / self.s() as f32
+    }
+
+    /// What a sweep of a kilobyte costs, in looks of their own: two grams that share six bytes are looked at together.
+    pub(crate) const fn cost(self) -> f32 {
+        match self {
+            Shape::Q8S2 => 0.6 * self.looks(),
+            _ => self.looks(),
+        }
     }
 
     /// Whether parts of this shape cost at most one look in four bytes.

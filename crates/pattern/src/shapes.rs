@@ -49,7 +49,7 @@ impl Choices {
     /// That of `shapes` without which all parts together cost least, if that is less than with it.
     fn dearest(&self, shapes: &[Shape]) -> Option<Shape> {
         let is_one = Shape::ALL.map(|shape| shapes.contains(&shape));
-        let mut costs = Shape::ALL.map(|shape| -shape.looks());
+        let mut costs = Shape::ALL.map(|shape| -shape.cost());
         for (_, choices) in self.iter() {
             let (mut best, mut least, mut without) = (None, f32::INFINITY, f32::INFINITY);
             for choice in choices.iter().filter(|choice| is_one[choice.shape as usize]) {

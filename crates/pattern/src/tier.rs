@@ -11,11 +11,12 @@ use crate::anchor::Anchor;
 use crate::bucket::{Buckets, Registered};
 use crate::budget::Budget;
 use crate::few::{FEW_MAX, Few};
-use crate::filter::Filter;
+use crate::filter::{Filter, Member};
 use crate::flat::{Reader, Unfit, Writer};
+use crate::rarity;
 use crate::shape::{FOLD, Shape, WINDOW_BYTES_MAX, folded};
 use crate::state::HISTORY;
-use crate::sweep::{self, Path, sweep};
+use crate::sweep::{self, Path, sweep, sweep_pairs};
 use crate::wider::{Side, Wider};
 
 /// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
@@ -81,7 +82,7 @@ impl Tier {
         let mut grams = Vec::with_capacity(anchors.len() * shape.s());
         let mut entries = Vec::with_capacity(anchors.len() * shape.s());
         for (anchor, value) in anchors {
-            let check = check(shape, fold, &anchor.bytes);
+            let check = check(shape, fold, anchor.wide_window());
             for (phase, gram) in anchor.window().windows(shape.q()).enumerate() {
                 let gram = folded(load(gram), fold);
                 grams.push(gram);
@@ -89,12 +90,24 @@ impl Tier {
             }
         }
         let rows: Vec<u64> = (0..=255).map(|byte| folded(load(&[byte; 8][..shape.q()]), fold)).collect();
+        let grams = members(shape, &grams);
+        let beside_rows: Vec<_> = (0..=255_u8)
+            .zip(&rows)
+            .map(|(byte, row)| {
+                let beside = u64::from(u32::from_le_bytes([byte; 4]));
+                (hash(*row), folded(beside, if fold == 0 { 0 } else { FOLD }) as u32)
+            })
+            .collect();
         Tier {
             shape,
             fold,
-            filter: Filter::new(&grams, &rows),
+            filter: Filter::new(&grams, &members(shape, &rows)),
             in_base64: InBase64::new(shape, anchors, &grams, caseless),
-            wider: Wider::new(if shape.beside() > 0 { grams.len() } else { 0 }, sides(shape, fold, anchors)),
+            wider: Wider::new(
+                if shape.beside() > 0 { entries.len() } else { 0 },
+                sides(shape, fold, anchors),
+                &beside_rows,
+            ),
             buckets: Buckets::new(entries),
             few,
             path: Path::best(),
@@ -228,14 +241,14 @@ impl Tier {
     /// Whether the gram behind the first four of these bytes is one of ours with the bytes before or behind it.
     #[inline(always)]
     fn may_stand_beside<const Q: usize, const S: usize, const FOLDS: bool>(&self, around: &[u8; 16]) -> bool {
-        let (all, bits) = (u128::from_le_bytes(*around), 4 * S as u32);
-        let (before, behind) = (all as u32 >> (32 - bits), (all >> (32 + 8 * Q)) as u32 & (u32::MAX >> (32 - bits)));
+        let all = u128::from_le_bytes(*around);
+        let (before, behind) = (all as u32, (all >> (32 + 8 * Q)) as u32);
         let gram = (all >> 32) as u64 & (u64::MAX >> (64 - 8 * Q));
         if FOLDS {
             let [before, behind] = [before, behind].map(|bytes| folded(bytes.into(), FOLD) as u32);
-            return self.wider.has(hash(folded(gram, self.fold)), before, behind);
+            return self.wider.has::<S>(hash(folded(gram, self.fold)), before, behind);
         }
-        self.wider.has(hash(gram), before, behind)
+        self.wider.has::<S>(hash(gram), before, behind)
     }
 
     /// The hash of the gram at `at`.
@@ -257,7 +270,7 @@ impl Tier {
             Shape::Q8S4 => sweep::<8, 4>,
             Shape::Q6S4 => sweep::<6, 4>,
             Shape::Q4S4 => sweep::<4, 4>,
-            Shape::Q8S2 => sweep::<8, 2>,
+            Shape::Q8S2 => return sweep_pairs(self.path, filter, self.fold, bytes, masks),
             Shape::Q4S2 => sweep::<4, 2>,
             Shape::Q4S1 => sweep::<4, 1>,
             Shape::Q2S1 => sweep::<2, 1>,
@@ -310,7 +323,7 @@ impl Tier {
 }
 
 impl InBase64 {
-    fn new(shape: Shape, anchors: &[(&Anchor, u32)], grams: &[u64], caseless: bool) -> InBase64 {
+    fn new(shape: Shape, anchors: &[(&Anchor, u32)], grams: &[Member], caseless: bool) -> InBase64 {
         let has = if caseless { alphabet::has_folded } else { alphabet::has };
         let can_stand = |bytes: &[u8]| bytes.iter().all(|&byte| has(byte));
         let windows = anchors.iter().filter(|(anchor, _)| can_stand(anchor.window()));
@@ -322,7 +335,7 @@ impl InBase64 {
         match Few::new(windows).filter(|few| !caseless && few.anchors().len() <= BASE64_MAX) {
             Some(few) => InBase64::Few(Some(few)),
             None => {
-                let grams = grams.iter().copied().filter(|gram| can_stand(&gram.to_le_bytes()[..shape.q()]));
+                let grams = grams.iter().copied().filter(|member| can_stand(&member.gram().to_le_bytes()[..shape.q()]));
                 InBase64::Many(Filter::salted(&grams.collect::<Vec<_>>(), 0))
             }
         }
@@ -365,21 +378,39 @@ impl InBase64 {
 }
 
 /// The hashes of the grams of all windows, with what is beside each; nothing for a shape without.
-fn sides(shape: Shape, fold: u64, anchors: &[(&Anchor, u32)]) -> impl Iterator<Item = (u64, Side)> {
+fn sides(shape: Shape, fold: u64, anchors: &[(&Anchor, u32)]) -> impl Iterator<Item = (u64, Side)> + Clone {
     anchors.iter().filter(move |_| shape.beside() > 0).flat_map(move |(anchor, _)| {
         let grams = anchor.window().windows(shape.q()).enumerate();
-        grams.map(move |(phase, gram)| (hash(folded(load(gram), fold)), side(shape, fold, anchor.window(), phase)))
+        grams.map(move |(phase, gram)| (hash(folded(load(gram), fold)), side(fold, anchor, phase)))
     })
 }
 
-/// What the window of an anchor has beside its gram of a phase: before it if there is enough, else behind it.
-fn side(shape: Shape, fold: u64, window: &[u8], phase: usize) -> Side {
+/// How a gram is looked at in a shape.
+fn members(shape: Shape, grams: &[u64]) -> Vec<Member> {
+    match shape {
+        Shape::Q8S2 => grams.iter().flat_map(|&gram| [Member::Earlier(gram), Member::Later(gram)]).collect(),
+        _ => grams.iter().copied().map(Member::Gram).collect(),
+    }
+}
+
+/// What an anchor has beside its gram of a phase: the rarer of what the part has there, or some of the window.
+fn side(fold: u64, anchor: &Anchor, phase: usize) -> Side {
+    let (shape, window) = (anchor.shape, anchor.window());
     let (beside, fold) = (shape.beside(), if fold == 0 { 0 } else { FOLD });
     let number = |bytes: &[u8]| folded(load(bytes), fold) as u32;
-    match phase.checked_sub(beside) {
-        Some(start) => Side::Before(number(&window[start..phase])),
-        None => Side::Behind(number(&window[phase + shape.q()..][..beside])),
-    }
+    let [before, behind] = anchor.beside(phase);
+    let end = phase + shape.q();
+    let close = match phase.checked_sub(beside) {
+        Some(start) => (&window[start..phase], Side::CloseBefore as fn(u32) -> Side),
+        None => (&window[end..end + beside], Side::CloseBehind as fn(u32) -> Side),
+    };
+    let far = [(before, Side::Before as fn(u32) -> Side), (behind, Side::Behind)];
+    let far = far.into_iter().filter_map(|(bytes, side)| Some((&bytes?[..], side)));
+    // In the longest windows there are always four bytes beside a gram, and only those are asked for.
+    let all = far.chain((shape != Shape::Q8S8).then_some(close));
+    let cost = |bytes: &[u8]| rarity::cost(bytes);
+    let (bytes, side) = all.max_by_key(|(bytes, _)| cost(bytes)).unwrap_or(close);
+    side(number(bytes))
 }
 
 /// Stands for the window of a shape at the start of these bytes.

@@ -4,3 +4,4 @@ mod corpus;
 mod every_cut;
 mod expression;
 mod flat;
+mod sweeps;

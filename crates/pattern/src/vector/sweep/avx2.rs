@@ -55,6 +55,15 @@ impl Vector for Eight {
         (unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(sorted)) }) as u16
     }
     #[inline(always)]
+    fn signs_by_turns(self, other: Eight) -> u32 {
+        let signs = unsafe {
+            let halves = _mm256_blend_epi16::<0b1010_1010>(_mm256_srli_epi32::<16>(self.0), other.0);
+            // A byte for each half, those of four lanes in the low quarter of either half.
+            _mm256_movemask_epi8(_mm256_packs_epi16(halves, halves)).cast_unsigned()
+        };
+        signs & 0xff | signs >> 8 & 0xff00
+    }
+    #[inline(always)]
     unsafe fn fetch(self, words: &[u32]) -> Eight {
         // SAFETY: the caller has seen to it.
         unsafe {
