@@ -26,6 +26,7 @@ KINDS = ["tails", "code"]
 INPUTS = ["random", "libraries", "tree"]
 PEERS = ["clamscan", "aho-corasick", "daachorse", "vectorscan", "yara-x"]
 ROUNDS = 3
+TURNS = 5
 MB = 1_000_000
 
 
@@ -49,13 +50,17 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller inputs; peers with one kind of bodies and one input")
     parser.add_argument("--signatures", type=start.counts, default=[*SIZES, OFFICIAL], help="sets of these sizes")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS, help="only these; `none` for none")
+    parser.add_argument("--path", choices=["portable", "sse", "avx2", "avx512"], help="our instructions; all by default")
+    parser.add_argument("--before", metavar="ENGINE", help="another build of our `engine`, measured by turns with this one")
     options = parser.parse_args()
+    if options.path:
+        os.environ["SLUICE_INSTRUCTIONS"] = options.path
     plan = Plan(options.quick)
     folder = tempfile.mkdtemp(prefix="sluice-bench-", dir="/var/tmp")
     try:
         print(machine.describe(folder)[0])
         inputs(folder, plan)
-        bench = Bench(folder, plan, options.peers)
+        bench = Bench(folder, plan, options.peers, options.before)
         for count in options.signatures:
             for kind in KINDS if count != OFFICIAL else ["official"]:
                 bench.measure(count, kind)
@@ -96,9 +101,10 @@ def write(path, sources, most, again):
 class Bench:
     """The figures, as they come in."""
 
-    def __init__(self, folder, plan, peers):
+    def __init__(self, folder, plan, peers, before):
         self.folder, self.plan, self.peers = folder, plan, [peer for peer in PEERS if peer in peers]
         self.speeds, self.sizes, self.given_up, self.ours = [], [], {}, {}
+        self.before, self.turns = before, []
 
     def measure(self, count, kind):
         """One set of signatures: all inputs, all engines."""
@@ -107,6 +113,8 @@ class Bench:
         sets = official(place, count) if kind == "official" else self.generated(place, kind, count)
         told = {name: engine("compile", path, path + ".compiled") for name, path in sets.items()}
         loads = {}
+        if self.before:
+            self.by_turns(sets.get("patterns", sets["all"]), count, kind)
         for name in INPUTS:
             cells = self.scan_ours(sets, name, kind)
             self.ours[count, kind, name] = cells[0]
@@ -124,6 +132,22 @@ class Bench:
         run(os.path.join(os.environ["SCANNERS"], "engine"), "generate", kind, str(count),
             os.path.join(self.folder, "corpus"), os.path.join(self.folder, "libraries"), place)
         return {"all": place}
+
+    def by_turns(self, path, count, kind):
+        """The build before and this one by turns: medians, least and most, and the median of the ratios."""
+        own = os.path.join(os.environ["SCANNERS"], "engine")
+        run(self.before, "compile", path, path + ".before")
+        for name in INPUTS[:2]:
+            each = []
+            for _ in range(TURNS):
+                told = [json.loads(run(program, "scan", file, os.path.join(self.folder, name), str(self.plan.seconds)))
+                        for program, file in ((self.before, path + ".before"), (own, path + ".compiled"))]
+                each.append([speed(one) for one in told])
+            cells = [f"{statistics.median(all):.0f} ({min(all):.0f} to {max(all):.0f})" for all in zip(*each)]
+            ratio = statistics.median(now / before for before, now in each)
+            found = [f"{one['found']}" for one in told]
+            self.turns.append((f"{count:,}", kind, name, *cells, f"{ratio:.2f}", *found))
+            print(" | ".join(self.turns[-1]), flush=True)
 
     def scan_ours(self, sets, name, kind):
         """Patterns alone; with digests: those of the official set, or of every byte; and these of eight streams at once."""
@@ -204,6 +228,9 @@ class Bench:
         return self.plan.ready_seconds + 2 * self.plan.seconds
 
     def print(self):
+        if self.turns:
+            print("\nMB/s of one thread, by turns\n")
+            table(["signatures", "bodies", "input", "before", "now", "ratio", "found before", "now"], self.turns)
         print("\nMB/s of one thread\n")
         table(["signatures", "bodies", "input", "Sluice", "with digests", "8 streams", *self.peers], self.speeds)
         print("\nTo get ready\n")

@@ -12,6 +12,7 @@
 
 mod generate;
 mod input;
+mod instructions;
 mod ours;
 
 use std::error::Error;
@@ -19,6 +20,7 @@ use std::error::Error;
 use ours::Also;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    instructions::limit();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {

@@ -8,7 +8,9 @@ use std::io;
 
 use crate::flat::{Flat, Reader, Unfit, Writer};
 
-/// Up to so many grams have two words each: about one foreign gram in 4000 passes.
+/// Up to so many grams have a word each: the filter is in the first-level cache.
+const NEAR_MAX: usize = 1 << 13;
+/// Up to so many have two: about one foreign gram in 4000 passes.
 const SPARSE_MAX: usize = 1 << 15;
 /// Up to so many have a word each, 2 MB at most: one in 400. With half a word one in 100 passes, but a larger filter is in no
 /// second-level cache, and a look that misses it costs more than the passes.
@@ -82,6 +84,7 @@ impl Filter {
     /// The filter of these grams with that salt.
     pub(crate) fn salted(grams: &[Member], salt: u32) -> Filter {
         let words = match grams.len() {
+            count @ ..=NEAR_MAX => count,
             count @ ..=SPARSE_MAX => 2 * count,
             count @ ..=MIDDLE_MAX => count,
             count => count / 2,
@@ -119,6 +122,15 @@ impl Filter {
     pub(crate) fn has(&self, member: Member) -> bool {
         let (place, bits) = look(member, self.shift(), self.salt);
         self.words[place & (self.words.len() - 1)] & bits == bits
+    }
+
+    /// [`Filter::has`] for two grams of eight bytes that share six, and with these a word: the answers as two bits.
+    #[inline(always)]
+    pub(crate) fn has_pair(&self, earlier: u64, later: u64) -> u8 {
+        let (place, bits) = look(Member::Earlier(earlier), self.shift(), self.salt);
+        let word = self.words[place & (self.words.len() - 1)];
+        let (_, others) = look(Member::Later(later), self.shift(), self.salt);
+        u8::from(word & bits == bits) | u8::from(word & others == others) << 1
     }
 
     /// The words; a power of two of them.

@@ -123,6 +123,22 @@ mod tests {
     }
 
     #[test]
+    fn many_parts_of_all_lengths_share_a_tier() {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        let mut builder = Builder::new();
+        for number in 0..10_000 {
+            let part: Vec<u8> = (0..10 + number % 50).map(|_| next()).collect();
+            builder.add(&Piece::bytes(&part)).expect("it has an anchor");
+        }
+        let patterns = builder.build();
+        assert!(patterns.tiers.len() == 1 && patterns.describe().starts_with("Q8S2:"), "{}", patterns.describe());
+    }
+
+    #[test]
     fn each_shape_finds_the_part_at_every_offset_on_every_path() {
         // The second stands in a stretch of Base64, and the others at the ends of one.
         let texts: [(&[u8], u8); 4] = [

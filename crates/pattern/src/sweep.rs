@@ -153,14 +153,25 @@ pub(crate) fn sweep_pairs<'a>(path: Path, filter: &Filter, fold: u64, bytes: &[u
         Path::Neon => vector::sweep::neon_pairs(filter, fold, bytes, masks),
     };
     for (group, mask) in masks.iter_mut().enumerate().skip(done) {
-        let places = bytes[group * 16..].windows(8).step_by(2).take(8).enumerate();
-        *mask = places.fold(0, |all, (number, gram)| {
-            let gram = folded(load::<8>(gram), fold);
-            let member = if number % 2 == 0 { Member::Earlier(gram) } else { Member::Later(gram) };
-            all | u8::from(filter.has(member)) << number
-        });
+        *mask = four_pairs(filter, fold, &bytes[group * 16..]);
     }
     masks
+}
+
+/// The answers for the first four pairs of grams, or as many as there are.
+#[inline(always)]
+fn four_pairs(filter: &Filter, fold: u64, bytes: &[u8]) -> u8 {
+    let gram = |bytes: &[u8]| folded(load::<8>(bytes), fold);
+    let pair = |bytes: &[u8], number: usize| {
+        filter.has_pair(gram(&bytes[number * 4..]), gram(&bytes[number * 4 + 2..])) << (2 * number)
+    };
+    if let Some(bytes) = bytes.first_chunk::<22>() {
+        return pair(bytes, 0) | pair(bytes, 1) | pair(bytes, 2) | pair(bytes, 3);
+    }
+    bytes.windows(8).step_by(2).enumerate().fold(0, |all, (number, eight)| {
+        let member = if number % 2 == 0 { Member::Earlier(gram(eight)) } else { Member::Later(gram(eight)) };
+        all | u8::from(filter.has(member)) << number
+    })
 }
 
 /// Brings the cache line of `item` nearer, where the machine can be asked to.

@@ -470,6 +470,26 @@ mod tests {
     }
 
     #[test]
+    fn a_window_beside_other_bytes_than_those_of_its_part_is_not_looked_up() {
+        for shape in [Shape::Q8S4, Shape::Q6S4, Shape::Q8S2] {
+            let text = b"more bytes than a window has";
+            let mut builder = Builder::new();
+            builder.add(&Piece::bytes(text)).expect("it has an anchor");
+            let patterns = builder.build_of(shape);
+            let mut stream = Vec::new();
+            for window in text.windows(shape.window()).cycle().take(2000) {
+                stream.extend_from_slice(window);
+                stream.resize(stream.len().next_multiple_of(8) + 8, b'.');
+            }
+            let mut state = State::new();
+            patterns.scan(&mut state, &stream, &mut |found| panic!("{found:?}"));
+            assert!(state.work() < 10, "{shape:?}: {} lookups", state.work());
+            patterns.scan(&mut state, text, &mut |_| ());
+            assert!(state.work() > 0, "{shape:?}: the part itself is");
+        }
+    }
+
+    #[test]
     fn a_window_is_told_from_its_neighbours() {
         for (caseless, other_case) in [(false, false), (true, true)] {
             let anchor = Anchor { caseless, ..Anchor::of(Shape::Q4S4, b"SEVEN-B") };

@@ -140,6 +140,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_are_not_in_by_chance() {
+        let rows: Vec<(u64, u32)> = (0..256_u64).map(|byte| (byte.wrapping_mul(0x9e37_79b9_7f4a_7c15), 7)).collect();
+        let mut unsalted = 0;
+        for set in 0..40_u64 {
+            let hashes = (1..=3000).map(|number: u64| (number + 3000 * set).wrapping_mul(0xc2b2_ae3d_27d4_eb4f));
+            let members = hashes.map(|hash| (hash, Side::Behind(hash as u32)));
+            let has_first = |wider: &Wider| wider.has::<2>(rows[0].0, rows[0].1, rows[0].1);
+            unsalted += usize::from(has_first(&Wider::salted(3000, members.clone(), 0)));
+            assert!(!has_first(&Wider::new(3000, members.clone(), &rows)));
+        }
+        assert!(unsalted > 0);
+    }
+
+    #[test]
     fn members_are_in_on_their_side_and_few_others_are() {
         let hashes = (1..=100_000u64).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number << 40);
         let side = |hash: u64| if hash & 1 == 0 { Side::Before(hash as u32) } else { Side::Behind(hash as u32) };
