@@ -23,8 +23,8 @@ const WORDS_MAX: usize = 1 << 28;
 /// Odd multipliers: of the low and of the high half of a gram, and of the sum of both for its bits; another for those of the earlier
 /// of two grams.
 pub(crate) const FACTORS: [u32; 4] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d, 0x27d4_eb2f];
-/// By how much the product for the bits is shifted so that its low five bits number a bit from the highest on, twice over.
-pub(crate) const BIT_SHIFTS: [u32; 2] = [27, 22];
+/// By how much the product for the bits is shifted so that its low five bits number a bit from the highest on, up to three times over.
+pub(crate) const BIT_SHIFTS: [u32; 3] = [27, 22, 17];
 
 /// The first six bytes of a gram.
 const SIX: u64 = u64::MAX >> 16;
@@ -174,7 +174,8 @@ fn look(member: Member, shift: u32, salt: u32) -> (usize, u32) {
     let (low, high) = (gram as u32, (gram >> 32) as u32);
     let sum = low.wrapping_mul(FACTORS[0]).wrapping_add(high.wrapping_mul(FACTORS[1]));
     let number = sum.wrapping_add(beside << 16).wrapping_mul(factor).wrapping_add(salt);
-    let bits = BIT_SHIFTS.iter().fold(0, |bits, shift| bits | 1 << 31 >> (number >> shift & 31));
+    let shifts = if matches!(member, Member::Gram(_)) { &BIT_SHIFTS[..2] } else { &BIT_SHIFTS };
+    let bits = shifts.iter().fold(0, |bits, shift| bits | 1 << 31 >> (number >> shift & 31));
     ((sum >> shift) as usize, bits)
 }
 

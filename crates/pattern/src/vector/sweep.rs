@@ -184,7 +184,7 @@ impl<'a, V: Vector> Tester<'a, V> {
         let number = sum.multiply(self.factors[2]).add(self.salt);
         // SAFETY: a place has been shifted until it has no more bits than the number of words, a power of two.
         let words = unsafe { sum.shift_right(self.shift).fetch(self.words) };
-        has(words, number)
+        has_two(words, number)
     }
 
     /// Sets the answers for pairs; there are bytes for all of them.
@@ -209,15 +209,21 @@ impl<'a, V: Vector> Tester<'a, V> {
         let words = unsafe { sum.shift_right(self.shift).fetch(self.words) };
         let earlier = sum.add(first.shift_left(V::all(16))).multiply(self.factors[3]).add(self.salt);
         let later = sum.add(high.and(V::all(0xffff_0000))).multiply(self.factors[2]).add(self.salt);
-        (has(words, earlier), has(words, later))
+        (has_three(words, earlier), has_three(words, later))
     }
 }
 
-/// Whether each word has both bits that its number names, as its highest bit.
+/// Whether each word has the first two bits that its number names, as its highest bit.
 #[inline(always)]
-fn has<V: Vector>(words: V, number: V) -> V {
-    let [first, second] = BIT_SHIFTS;
+fn has_two<V: Vector>(words: V, number: V) -> V {
+    let [first, second, _] = BIT_SHIFTS;
     lifted(words, number, first).and(lifted(words, number, second))
+}
+
+/// The same for all three bits.
+#[inline(always)]
+fn has_three<V: Vector>(words: V, number: V) -> V {
+    has_two(words, number).and(lifted(words, number, BIT_SHIFTS[2]))
 }
 
 /// Each word shifted to the left until the bit is the highest that five of the bits of its number name, from `shift` on.
