@@ -193,11 +193,20 @@ impl Chooser {
 
     fn best_of(&mut self, runs: &[Fixed<'_>], shape: Shape) -> Option<Choice> {
         self.sum_up(runs, shape);
+        // What passes for others that share a word decides between windows, not between shapes.
+        let own_share = |one: &Candidate| match shape {
+            Shape::Q8S2 => {
+                let mut shares = Vec::with_capacity(shape.s());
+                rarity::shares(&runs[one.run].bytes[one.at..][..shape.window()], shape.q(), &mut shares);
+                shares.iter().sum()
+            }
+            _ => one.share,
+        };
         let choice = |one: Candidate| Choice {
             shape,
             run: one.run as u16,
             at: one.at as u16,
-            passes: shape.looks() * one.share,
+            passes: shape.looks() * own_share(&one),
         };
         let (mut rarest, mut equal) = ((0, *self.sums.first()?), 0);
         for (place, &share) in self.sums.iter().enumerate().skip(1) {

@@ -10,13 +10,10 @@ use bytemuck::{Pod, Zeroable};
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::sweep::prefetch;
 
-/// Up to so many grams are sparse.
-const SPARSE_MAX: usize = 1 << 20;
 /// So many salts are tried.
 const SALTS: u64 = 8;
-/// Grams of one line, on average: 16 bits for each, and 8.
-const SPARSE: usize = 32;
-const DENSE: usize = 64;
+/// Grams of one line, on average: 16 bits for each.
+const GRAMS: usize = 32;
 
 /// A cache line.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -65,8 +62,7 @@ impl Wider {
     }
 
     fn salted(about: usize, grams: impl Iterator<Item = (u64, Side)>, salt: u64) -> Wider {
-        let each = if about <= SPARSE_MAX { SPARSE } else { DENSE };
-        let mut lines = vec![Line([0; 16]); about / each + 1];
+        let mut lines = vec![Line([0; 16]); about / GRAMS + 1];
         let count = lines.len();
         for (hash, side) in grams {
             let (word, bits) = look(hash, side, salt);
