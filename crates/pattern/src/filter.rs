@@ -1,4 +1,4 @@
-//! A blocked Bloom filter over q-grams: each gram sets two bits of one 32-bit word.
+//! A blocked Bloom filter over q-grams: each gram sets two bits of one 32-bit word, or three of one that it shares with a neighbour.
 //!
 //! It is made of operations that every machine has in lanes of 32 bits (multiply, shift, compare), so that one table
 //! serves the portable sweep and the vector ones.

@@ -8,7 +8,8 @@
 //! In plain words: try every part at every offset. The tricks, and what each buys:
 //! * **Aligned sampling** ([`tier`](self)). Of each part one window of `q + s - 1` fixed bytes is registered in all
 //!   `s` phases, and only every `s`-th absolute offset of the stream is looked at: whatever the alignment, exactly one
-//!   registered q-gram meets a sampled offset. Long parts cost one look in eight bytes.
+//!   registered q-gram meets a sampled offset. A look costs one word of the filter; where every second offset is looked at, two
+//!   grams share six bytes and a word, and a large set does with one tier and two grams a part.
 //! * **A blocked Bloom filter** says "no" to nearly all looks in one cache line; **a second one**, of grams with what stands
 //!   beside them, to most grams that do occur in ordinary content, in another; **tagged slots** to nearly all of the rest.
 //!   Nothing is dropped.
