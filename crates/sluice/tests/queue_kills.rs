@@ -419,8 +419,10 @@ fn kill(gateway: Gateway, site: &Site, random: &Random) -> Gateway {
         0 => {
             gateway.kill();
             drop(gateway);
-            // Their sockets are free when they have ended.
             below.iter().for_each(|&(pid, _)| wait_for(|| (!is_running(pid)).then_some(()), "the end of all"));
+            // One that was just started has the sockets, too, until it finds nobody there.
+            let are_free = || [site.smtp, site.imap].iter().all(|address| TcpListener::bind(address).is_ok());
+            wait_for(|| are_free().then_some(()), "the sockets");
             return Gateway::with(&site.settings);
         }
         1 if !below.is_empty() => {
