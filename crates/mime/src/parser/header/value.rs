@@ -138,6 +138,9 @@ impl Reader {
                 // Readers that ignore unclosed comments see the text after them.
                 if let Some(text) = field::with_unclosed_comment(value) {
                     found.note_type(field::content_type(&text, bytes_max));
+                    if let Some(bare) = field::without_comments(&text) {
+                        found.note_type(field::content_type(&bare, bytes_max));
+                    }
                 }
                 // Some readers decode encoded words; those of names are everywhere and change nothing.
                 if let Some(decoded) = field::decoded_type(value) {
