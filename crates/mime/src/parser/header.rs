@@ -138,7 +138,9 @@ impl Header {
         let mut header = Box::new(self.as_second_reading());
         let held = reader.held();
         let is_long_name = held.len() > NAME_BYTES_MAX && held.iter().copied().all(is_name_byte);
-        let may_be_field = is_long_name || held.starts_with(b":");
+        // A first line that goes on with nothing is passed over by readers for whom the next such line ends the header.
+        let is_continuation = matches!(held, [b' ' | b'\t', ..]);
+        let may_be_field = is_long_name || is_continuation || held.starts_with(b":");
         header.garbage = if may_be_field { Garbage::EndsHeader } else { Garbage::Field };
         reader.begin_field(&mut header);
         header
