@@ -1,12 +1,12 @@
 //! Numbers of several processes in one text of Prometheus' format, in which a family of metrics stands once.
 
+use std::ops::Range;
+
 /// Adds the numbers of another process: samples to families that are there, and equal series to each other.
 pub fn joined(mut text: String, more: &str) -> String {
-    for family in families(more) {
-        let Some(name) = name(family) else { continue };
-        let Some(at) =
-            families(&text).find(|family| self::name(family) == Some(name)).map(|family| place(&text, family))
-        else {
+    for family in families(more).map(|at| &more[at]) {
+        let known = families(&text).find(|at| name(&text[at.clone()]) == name(family));
+        let Some(at) = known else {
             text += family;
             continue;
         };
@@ -16,21 +16,15 @@ pub fn joined(mut text: String, more: &str) -> String {
     text
 }
 
-/// Families, each with its `# HELP` line.
-fn families(text: &str) -> impl Iterator<Item = &str> {
+/// Where families stand, each with its `# HELP` line.
+fn families(text: &str) -> impl Iterator<Item = Range<usize>> {
     let starts = text.match_indices("# HELP ").map(|(at, _)| at).filter(|&at| at == 0 || text[..at].ends_with('\n'));
     let ends = starts.clone().skip(1).chain([text.len()]);
-    starts.zip(ends).map(|(start, end)| &text[start..end])
+    starts.zip(ends).map(|(start, end)| start..end)
 }
 
 fn name(family: &str) -> Option<&str> {
     family.split(' ').nth(2)
-}
-
-/// Where a part of a text stands in it.
-fn place(text: &str, part: &str) -> std::ops::Range<usize> {
-    let start = part.as_ptr().addr() - text.as_ptr().addr();
-    start..start + part.len()
 }
 
 /// Series and values.
