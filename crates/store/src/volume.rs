@@ -102,7 +102,7 @@ struct Pin {
 pub struct Usage {
     /// All segments.
     pub total_bytes: u64,
-    /// Segments that may be written anew, without those kept in reserve.
+    /// Segments that may be written anew, at once or after the next checkpoint, without those kept in reserve.
     pub free_bytes: u64,
     /// Segments that messages leave free.
     pub reserve_bytes: u64,
@@ -294,7 +294,7 @@ impl<D: Device> Volume<D> {
         let segment = u64::from(self.log.geometry.segment_bytes);
         Usage {
             total_bytes: u64::from(self.log.geometry.segments) * segment,
-            free_bytes: self.log.free.len().saturating_sub(self.reserve()) as u64 * segment,
+            free_bytes: self.reclaimable_segments().saturating_sub(self.reserve()) as u64 * segment,
             reserve_bytes: (self.reserve() as u64).saturating_mul(segment),
             live_bytes: self.log.segments.iter().map(|segment| segment.live).sum(),
             written_bytes: self.log.written_bytes,

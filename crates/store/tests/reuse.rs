@@ -104,9 +104,13 @@ fn a_thousand_kills_cost_no_segment() {
         for segments in [12, 15, 40] {
             let mut volume = volume(segments, 64 << 20);
             let inbox = inbox(&mut volume);
+            let few = 3 * u64::from(SEGMENT);
+            let free_bytes = volume.usage().free_bytes;
             let mut device = volume.close().unwrap();
             for number in 0..1_000u64 {
                 let mut volume = open(device, 64 << 20).unwrap();
+                let left = volume.usage().free_bytes;
+                assert!(left + few >= free_bytes, "{name}, {segments} segments, life {number}: {left} of {free_bytes} bytes free");
                 let outcome = life(&mut volume, inbox, number);
                 outcome.unwrap_or_else(|error| {
                     panic!("{name}, {segments} segments, life {number}: {error}, {:?}", volume.usage())

@@ -14,6 +14,7 @@ const LIVE_PERCENT_MAX: u64 = 90;
 impl<D: Device> Volume<D> {
     /// Segments that neither of the two checkpoints nor what came after them needs.
     pub(super) fn free_segments(&mut self) {
+        self.unpin();
         let pinned = self.pinned();
         let Superblock { current, previous, .. } = self.superblock;
         let oldest = if previous.number == 0 { current } else { previous };
@@ -33,8 +34,14 @@ impl<D: Device> Volume<D> {
         }
     }
 
-    /// Segments with pieces of messages that are still coming in. What the others had that never became visible has died.
-    pub(crate) fn pinned(&mut self) -> BTreeSet<u32> {
+    /// Segments with pieces of messages that are still coming in.
+    pub(crate) fn pinned(&self) -> BTreeSet<u32> {
+        let incoming = self.pins.values().filter(|pin| pin.alive.strong_count() > 0);
+        incoming.flat_map(|pin| pin.segments.iter().copied()).collect()
+    }
+
+    /// Forgets messages that come in no more: those that never became visible have died.
+    fn unpin(&mut self) {
         let mut died = 0u64;
         self.pins.retain(|&number, pin| {
             let is_alive = pin.alive.strong_count() > 0;
@@ -44,7 +51,6 @@ impl<D: Device> Volume<D> {
             is_alive
         });
         self.died = self.died.saturating_add(died);
-        self.pins.values().flat_map(|pin| pin.segments.iter().copied()).collect()
     }
 
     /// Takes checkpoints and compacts when it is time.
@@ -78,20 +84,23 @@ impl<D: Device> Volume<D> {
     /// Whether there was room to be made the last time, or more than making it costs: bytes that died or were written since
     /// then, or segments that a checkpoint would free. The last is counted anew, since a counter does not survive a restart.
     pub(crate) fn is_worth_reclaiming(&mut self) -> bool {
-        let is_worth_it = self.has_empty_segments();
+        self.unpin();
         let since = self.log.written_bytes - self.reclaimed_at;
         let cost = u64::from(self.log.geometry.segment_bytes).saturating_add(self.checkpoint_size);
-        is_worth_it || self.has_garbage || self.died.saturating_add(since) >= cost
+        self.has_empty_segments() || self.has_garbage || self.died.saturating_add(since) >= cost
     }
 
     /// Whether a checkpoint would free more segments than it takes.
-    pub(super) fn has_empty_segments(&mut self) -> bool {
+    pub(super) fn has_empty_segments(&self) -> bool {
+        self.reclaimable_segments() > self.log.free.len().saturating_add(self.checkpoint_segments())
+    }
+
+    /// Segments that are free, or would be after a checkpoint: no message is in them, and none is coming in.
+    pub(super) fn reclaimable_segments(&self) -> usize {
         let pinned = self.pinned();
         let head = self.log.head.map(|head| head.segment);
-        let is_empty = |(number, segment): &(u32, &Segment)| {
-            segment.live == 0 && head != Some(*number) && !self.log.free.contains(number) && !pinned.contains(number)
-        };
-        (0u32..).zip(&self.log.segments).filter(is_empty).count() > self.checkpoint_segments()
+        let is_empty = |(number, segment): &(u32, &Segment)| segment.live == 0 && head != Some(*number) && !pinned.contains(number);
+        (0u32..).zip(&self.log.segments).filter(is_empty).count()
     }
 
     /// Makes room: frees what nothing points into, and if that is not enough compacts the segments that are emptiest. The
