@@ -8,19 +8,21 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use proto::smtp::{self, Extensions, FutureRelease, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
+use proto::smtp::{self, RcptTo, Reply, Server, ServerEvent, attribute};
 use stream::Window;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
+use super::admission::{self, secure};
 use super::client::Client;
 use super::exchange::Exchange;
+use super::offer::offered;
+use super::pace::Pace;
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::listening::{LOCAL, network_address};
@@ -28,7 +30,7 @@ use crate::net::stream::{Cipher, SHARED_BYTES, Stream};
 use crate::porch::door::Door;
 use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
-use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol, SmtpListener};
+use crate::settings::{Auth, BareLineEnds, ListenerTls, Parties, Protocol, SmtpListener};
 use crate::smtp::intake::{Envelope, Intake};
 use crate::smtp::recipients::{self, Asked};
 use crate::smtp::vetting::Vetting;
@@ -51,10 +53,7 @@ const INPUT_BYTES_SHARED: usize = 2 << 20;
 const LAG: Duration = Duration::from_millis(5);
 
 /// How long a client may take to take what we say.
-const REPLY_WAIT: Duration = Duration::from_secs(60);
-
-/// How long a client waits for its greeting, at most, where it is not known yet what the next hop offers.
-const LEARN_WAIT: Duration = Duration::from_secs(5);
+pub(super) const REPLY_WAIT: Duration = Duration::from_secs(60);
 
 /// One session.
 pub struct Session {
@@ -69,7 +68,7 @@ pub struct Session {
     xforward: Vec<(String, String)>,
     _ticket: Ticket,
     /// Tests of a client that has to earn trust.
-    vetting: Option<Box<Vetting>>,
+    pub(super) vetting: Option<Box<Vetting>>,
     pub(super) server: Server,
     started: Instant,
     /// Reads in a row that filled the buffer without waiting.
@@ -94,34 +93,6 @@ struct Addressed {
     hop: Option<Hop>,
 }
 
-/// How fast content comes: what came, and how long was waited for it. The time that we or the next hop take is not the
-/// client's.
-#[derive(Default)]
-struct Pace {
-    waited: Duration,
-    bytes: u64,
-}
-
-impl Pace {
-    /// The time over which is measured.
-    const SPAN: Duration = Duration::from_secs(180);
-
-    fn came(&mut self, waited: Duration, count: usize) {
-        self.waited += waited;
-        self.bytes += count as u64;
-    }
-
-    /// Whether less came than so many bytes a second, once there is something to measure; then it begins anew.
-    fn is_too_slow(&mut self, least: u64) -> bool {
-        if self.waited < Pace::SPAN {
-            return false;
-        }
-        let too_slow = self.bytes < least.saturating_mul(self.waited.as_secs());
-        *self = Pace::default();
-        too_slow
-    }
-}
-
 /// A client that has come.
 pub struct Came {
     /// By which door.
@@ -136,87 +107,16 @@ pub struct Came {
 pub async fn run(shared: Rc<Shared>, came: Came, ticket: Ticket, stream: Stream) {
     let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
     let client = came.client;
-    match admission(shared, came, ticket, stream).await {
+    match admission::admit(shared, came, ticket, stream).await {
         Ok(Some((session, stream))) => session.run(stream).await,
         Ok(None) => {}
         Err(error) => tracing::debug!(%client, %error, "session not begun"),
     }
 }
 
-/// A session that may begin, and its stream; none if the client was turned away.
-type Admitted = std::io::Result<Option<(Box<Session>, Stream)>>;
-
-/// Steps before a session, in a box that is freed when it begins.
-fn admission(
-    shared: Rc<Shared>,
-    came: Came,
-    ticket: Ticket,
-    stream: Stream,
-) -> Pin<Box<dyn Future<Output = Admitted>>> {
-    Box::pin(admit(shared, came, ticket, stream))
-}
-
-/// Shakes hands where that comes first. A client that wanted to go to a server is greeted when the server has greeted.
-async fn admit(shared: Rc<Shared>, came: Came, ticket: Ticket, mut stream: Stream) -> Admitted {
-    let Came { mut door, settings, client } = came;
-    let begun = Vetting::begin(&shared.runtime.borrow(), &door.listener, client);
-    let vetting = match begun {
-        Ok(vetting) => vetting,
-        Err(refusal) => return turn_away(&door, stream, refusal).await.map(|()| None),
-    };
-    if door.listener.place.tls == ListenerTls::Implicit {
-        stream = secure(&shared, client, stream).await?;
-        door = door.asked_for(stream.server_name());
-    }
-    let mut leases = shared.upstreams.clone();
-    if door.route.is_private {
-        leases = Leases::default();
-    }
-    let asks_for_mechanisms = door.listener.auth() != Auth::Off && door.route.facts.extensions().is_none();
-    if door.listener.hop.transparent.is_some() || asks_for_mechanisms {
-        let hostname = shared.runtime.borrow().settings.hostname.clone();
-        if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await
-            && door.listener.hop.transparent.is_some()
-        {
-            let farewell = format!("421 4.4.1 {}\r\n", reply.text);
-            write(&mut stream, farewell.as_bytes()).await?;
-            stream.close().await;
-            return Ok(None);
-        }
-    } else if door.route.facts.extensions().is_none() {
-        let hostname = shared.runtime.borrow().settings.hostname.clone();
-        let _ = timeout(LEARN_WAIT, Hop::know(&door.route, &hostname, &leases)).await;
-    }
-    let cipher = stream.cipher();
-    let mut session = Box::new(Session::new(shared, Came { door, settings, client }, ticket, cipher));
-    session.client.leases = leases;
-    session.vetting = vetting;
-    Ok(Some((session, stream)))
-}
-
-/// Tells a client that it may not come. One that expects a handshake would not understand a word.
-async fn turn_away(door: &Door, mut stream: Stream, refusal: Reply) -> std::io::Result<()> {
-    if door.listener.place.tls == ListenerTls::Implicit {
-        return Ok(());
-    }
-    let mut line = Vec::new();
-    refusal.write(&mut line);
-    timeout(REPLY_WAIT, stream.write_all(&line)).await??;
-    stream.close().await;
-    Ok(())
-}
-
-/// Shakes hands with a client.
-async fn secure(shared: &Shared, client: SocketAddr, stream: Stream) -> std::io::Result<Stream> {
-    let tls = shared.runtime.borrow().tls.clone();
-    let tls = tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?;
-    let secured = stream.accept_tls(tls).await;
-    secured.inspect_err(|error| tracing::debug!(%client, %error, "handshake failed"))
-}
-
 impl Session {
     /// A session that was let in.
-    fn new(shared: Rc<Shared>, came: Came, ticket: Ticket, cipher: Option<Cipher>) -> Session {
+    pub(super) fn new(shared: Rc<Shared>, came: Came, ticket: Ticket, cipher: Option<Cipher>) -> Session {
         let Came { door, settings, client: address } = came;
         let runtime = shared.runtime.borrow().clone();
         let (listener, encrypted) = (&door.listener, cipher.is_some());
@@ -700,67 +600,13 @@ fn catch_up(mail: &mut Mail) -> impl Future<Output = ()> {
 }
 
 /// Writes all of it, however long the client takes within reason.
-async fn write(stream: &mut Stream, bytes: &[u8]) -> std::io::Result<()> {
+pub(super) async fn write(stream: &mut Stream, bytes: &[u8]) -> std::io::Result<()> {
     timeout(REPLY_WAIT, stream.write_all(bytes)).await??;
     timeout(REPLY_WAIT, stream.flush()).await?
 }
 
 fn peer<'a>(client: SocketAddr, hello: &'a str, xforward: &'a [(String, String)], protocol: Protocol) -> Peer<'a> {
     Peer { address: client.ip(), port: client.port(), hello, xforward, lmtp: protocol == Protocol::Lmtp }
-}
-
-/// Extensions offered to a client: ours, as far as the next hop permits.
-fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: bool) -> Extensions {
-    let listener = &door.listener;
-    let may_log_in = match listener.auth() {
-        Auth::Off => false,
-        Auth::Tls => encrypted,
-        Auth::Any => true,
-    };
-    let ours = listener.content.message_bytes_max;
-    let hop = match listener.hop.forward {
-        Forward::Maildir(_) | Forward::Discard => {
-            Extensions { eight_bit_mime: true, smtputf8: true, ..Extensions::default() }
-        }
-        // The store is part of this program: what it offers is known before it answers.
-        Forward::Store => door.route.facts.extensions().unwrap_or(Extensions {
-            eight_bit_mime: true,
-            smtputf8: true,
-            dsn: true,
-            require_tls: true,
-            ..Extensions::default()
-        }),
-        // Of a hop that has not been spoken to yet, what nearly all of them do is expected.
-        _ => door.route.facts.extensions().unwrap_or(Extensions { eight_bit_mime: true, ..Extensions::default() }),
-    };
-    let size = match (ours, hop.size.unwrap_or(0)) {
-        (0, theirs) => theirs,
-        (ours, 0) => ours,
-        (ours, theirs) => ours.min(theirs),
-    };
-    // The store tells accounts and insiders alone what becomes of their mails: strangers may have forged their addresses.
-    let later = hop.future_release.filter(|_| may_log_in);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let now = now.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0);
-    let is_for_strangers = listener.hop.forward == Forward::Store
-        && listener.auth() == Auth::Off
-        && !settings.relays_for(network_address(client));
-    Extensions {
-        pipelining: true,
-        size: Some(size),
-        eight_bit_mime: hop.eight_bit_mime,
-        smtputf8: hop.smtputf8,
-        chunking: true,
-        enhanced_status_codes: true,
-        dsn: hop.dsn && !is_for_strangers,
-        starttls: matches!(listener.place.tls, ListenerTls::Offer | ListenerTls::Require),
-        future_release: later.map(|hop| FutureRelease::within(hop.seconds_max, now)),
-        // Of other next hops it is not known whether mail goes to them as that asks for.
-        require_tls: encrypted && hop.require_tls && listener.hop.forward == Forward::Store,
-        auth: if may_log_in { hop.auth } else { Mechanisms::NONE },
-        xforward: settings.xforward_from.iter().any(|trusted| trusted.means(network_address(client))),
-        xclient: settings.xclient_from.iter().any(|trusted| trusted.means(network_address(client))),
-    }
 }
 
 #[cfg(test)]
@@ -792,21 +638,5 @@ mod tests {
         of("Stream", size_of::<Stream>());
         of("Vetting", size_of::<Vetting>());
         assert!(whole + session <= 2_400, "{whole} bytes of the future, {session} of the session");
-    }
-
-    #[test]
-    fn a_byte_now_and_then_is_too_slow() {
-        let minute = Duration::from_secs(60);
-        let mut pace = Pace::default();
-        let mut slow = |count| {
-            pace.came(minute, count);
-            pace.is_too_slow(100)
-        };
-        assert_eq!([slow(1), slow(1), slow(1)], [false, false, true]);
-        // A pause is none, if enough came before or comes behind it.
-        assert_eq!([slow(0), slow(0), slow(18_000)], [false, false, false]);
-        pace.came(9 * minute, 1);
-        assert!(!Pace { waited: 9 * minute, bytes: 1 }.is_too_slow(0));
-        assert!(pace.is_too_slow(100));
     }
 }
