@@ -121,7 +121,8 @@ fn push(out: &mut String, character: char, ignore_case: bool) {
     if ignore_case && character.is_ascii_alphabetic() {
         out.extend(['[', character.to_ascii_lowercase(), character.to_ascii_uppercase(), ']']);
     } else {
-        if character.is_ascii_punctuation() {
+        // Of punctuation, the engine takes \< and \> alone for something else: for ends of words.
+        if character.is_ascii_punctuation() && !matches!(character, '<' | '>') {
             out.push('\\');
         }
         out.push(character);
@@ -222,6 +223,9 @@ mod tests {
             ("a{,2}b", "aaab", Some("aab")),
             ("\\.", "x.", Some(".")),
             ("\\<foo\\>", "a foo b", Some("foo")),
+            ("<(.+)@", "\"Ann Lee\" <ann+t@ex.org>", Some("<ann+t@ ann+t")),
+            ("^.*<(.+)>$", "Ann <a@b>", Some("Ann <a@b> a@b")),
+            ("^a<b$", "a<b", Some("a<b")),
             ("[[:upper:]]", "x", Some("x")),
             ("x.y", "x\ny", Some("x\ny")),
             ("[.*&~-]", "&", Some("&")),
