@@ -7,7 +7,9 @@
 //!
 //! Left out: modules that are encrypted, which PyInstaller has not done since version 6. Bounds: two states of zlib-rs.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use aho_corasick::packed::Searcher;
 
 use crate::frame::chain::{Around, Chain};
 use crate::frame::cuts;
@@ -27,18 +29,33 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 /// Marks of loaders: of a folder that they make, of their errors, and in front of the table and the modules.
-const MARKS: [&[u8]; 4] = [b"_MEIPASS", b"PyInstaller", b"MEI\x0c\x0b\x0a\x0b\x0e", b"PYZ\0"];
-const MARK_MAX: usize = 11;
+static MARKS: LazyLock<Searcher> = LazyLock::new(|| {
+    let marks: [&[u8]; 4] = [b"_MEIPASS", b"PyInstaller", b"MEI\x0c\x0b\x0a\x0b\x0e", b"PYZ\0"];
+    Searcher::new(marks).expect("a few patterns, none of them empty")
+});
+
+/// Bytes of the longest mark without its last one.
+const SEAM: usize = 10;
 
 /// A reader of bundles.
 pub(crate) fn reader() -> Chain<Loader> {
-    Chain::new(Loader { back: Vec::new(), is_seen: false })
+    Chain::new(Loader { before: Vec::new(), is_seen: false })
 }
 
 /// The executable in front of the archive.
 pub(crate) struct Loader {
-    back: Vec<u8>,
+    /// The last [`SEAM`] bytes.
+    before: Vec<u8>,
     is_seen: bool,
+}
+
+impl Loader {
+    /// Where the first mark ends in `bytes`, which may have begun before them.
+    fn mark(&self, bytes: &[u8]) -> Option<usize> {
+        let seam = [self.before.as_slice(), &bytes[..bytes.len().min(SEAM)]].concat();
+        let at_seam = MARKS.find(&seam).map(|mark| mark.end() - self.before.len());
+        at_seam.or_else(|| MARKS.find(bytes).map(|mark| mark.end()))
+    }
 }
 
 impl Around for Loader {
@@ -46,16 +63,13 @@ impl Around for Loader {
         if self.is_seen {
             return bytes.len();
         }
-        let before = self.back.len();
-        self.back.extend_from_slice(bytes);
-        let ends = MARKS.iter().filter_map(|mark| memmem::find(&self.back, mark).map(|at| at + mark.len()));
-        if let Some(end) = ends.min() {
+        if let Some(end) = self.mark(bytes) {
             self.is_seen = true;
-            self.back.clear();
-            return end.saturating_sub(before);
+            self.before = Vec::new();
+            return end;
         }
-        let done = self.back.len().saturating_sub(MARK_MAX - 1);
-        self.back.drain(..done);
+        self.before.extend_from_slice(&bytes[bytes.len().saturating_sub(SEAM)..]);
+        self.before.drain(..self.before.len().saturating_sub(SEAM));
         bytes.len()
     }
 
