@@ -160,7 +160,7 @@ impl RcptTo {
             let (key, value) = split(parameter);
             let repeated = match (key.as_str(), value) {
                 ("NOTIFY", Some(value)) if offered.dsn => rcpt.notify.replace(notify(value)?).is_some(),
-                ("ORCPT", Some(value)) if offered.dsn => rcpt.orcpt.replace(orcpt(value)?).is_some(),
+                ("ORCPT", Some(value)) if offered.dsn => rcpt.orcpt.replace(orcpt(value, offered.smtputf8)?).is_some(),
                 _ => return Err(Wrong::Parameter),
             };
             if repeated {
@@ -255,15 +255,26 @@ fn xtext(value: &str) -> Result<String, Wrong> {
     if fits && graphic && escaped.all(text) { Ok(value.into()) } else { Err(Wrong::Value) }
 }
 
-/// An address type and xtext; the addresses of RFC 6533 have an escape of their own.
-fn orcpt(value: &str) -> Result<String, Wrong> {
+/// An address type and xtext. Addresses of RFC 6533, section 3, have an escape of their own, which is written for all characters beyond
+/// ASCII: the next hop may not take them as they are.
+fn orcpt(value: &str, utf8: bool) -> Result<String, Wrong> {
     let (kind, address) = value.split_once(';').ok_or(Wrong::Value)?;
+    let is_utf8 = kind.eq_ignore_ascii_case("utf-8");
     let plain = !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let graphic = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_graphic());
-    if !plain || !graphic || value.len() > XTEXT_BYTES_MAX {
+    let fits =
+        |letter: char| letter.is_ascii_graphic() || is_utf8 && utf8 && !letter.is_ascii() && !letter.is_control();
+    if !plain || address.is_empty() || !address.chars().all(fits) {
         return Err(Wrong::Value);
     }
-    if kind.eq_ignore_ascii_case("utf-8") { Ok(value.into()) } else { xtext(address).map(|_| value.into()) }
+    let text = value.chars().fold(String::new(), |mut text, letter| {
+        let _ =
+            if letter.is_ascii() { text.write_char(letter) } else { write!(text, "\\x{{{:X}}}", u32::from(letter)) };
+        text
+    });
+    if text.len() > XTEXT_BYTES_MAX {
+        return Err(Wrong::Value);
+    }
+    if is_utf8 { Ok(text) } else { xtext(address).map(|_| text) }
 }
 
 fn notify(value: &str) -> Result<String, Wrong> {
@@ -329,6 +340,13 @@ mod tests {
                 assert_eq!(mail.command(&not), Err(Unsupported::FutureRelease));
             }
         }
+        let international = Extensions { dsn: true, smtputf8: true, ..Extensions::default() };
+        let orcpt =
+            |text, offered: &Extensions| RcptTo::parse(text, offered).map(|rcpt| rcpt.orcpt.unwrap_or_default());
+        let raw = "<a@b> ORCPT=utf-8;ok\u{fc}@c";
+        assert_eq!(orcpt(raw, &international).as_deref(), Ok("utf-8;ok\\x{FC}@c"));
+        assert_eq!(orcpt(raw, &Extensions { smtputf8: false, ..international }), Err(Wrong::Value));
+        assert_eq!(orcpt("<a@b> ORCPT=rfc822;ok\u{fc}@c", &international), Err(Wrong::Value));
         let secret = MailFrom { require_tls: true, ..MailFrom::default() };
         let hop = Extensions { require_tls: true, ..Extensions::default() };
         assert_eq!(secret.command(&hop).as_deref(), Ok("MAIL FROM:<> REQUIRETLS"));
