@@ -8,6 +8,7 @@
 //! * [`address`] reads lists of addresses.
 //! * [`Value`] reads a structured field, as one reader takes it.
 //! * [`header_text`] reads the text of a header field.
+//! * [`encoded_text`] writes text with a transfer coding.
 //! * [`looks_like_mail`] recognises a message by its head.
 //!
 //! This crate knows nothing of SMTP, of mail stores, of the use of parts, and of the meaning of any field but
@@ -21,6 +22,7 @@ extern crate alloc;
 pub mod address;
 mod decoder;
 mod embedded;
+mod encoder;
 mod field;
 mod fuzz;
 mod parser;
@@ -29,6 +31,7 @@ mod utf16;
 
 pub use decoder::Decoder;
 pub use embedded::{Embedded, announces_yenc};
+pub use encoder::encoded_text;
 pub use field::value::{self, Value};
 pub use field::{bare as without_comments, one_line, text as header_text, unfolded};
 pub use fuzz::{fuzz_decoder, fuzz_embedded, fuzz_parser};

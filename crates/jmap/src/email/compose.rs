@@ -19,7 +19,7 @@ type Object = Map<String, Value>;
 
 /// Levels of a `bodyStructure`.
 const DEPTH_MAX: usize = 20;
-/// Columns of a line of Base64 and of quoted-printable.
+/// Columns of a line of Base64.
 const LINE_MAX: usize = 76;
 
 /// A part under way: its own fields, and its content.
@@ -242,7 +242,7 @@ impl Builder<'_, '_> {
                 let value = self.values.get(id).ok_or_else(|| wrong("partId"))?;
                 let is_odd = |name: &str| value[name] == true;
                 let text = value["value"].as_str().filter(|_| !is_odd("isEncodingProblem") && !is_odd("isTruncated"));
-                text_content(text.ok_or_else(|| Error::property("bodyValues"))?)
+                mime::encoded_text(text.ok_or_else(|| Error::property("bodyValues"))?)
             }
             (None, Some(id)) => self.blob_content(id, main)?,
             _ => return Err(wrong("partId")),
@@ -305,42 +305,6 @@ fn with_others(kind: &str, body: Node, others: Vec<Node>) -> Node {
     let mut parts = alloc::vec![body];
     parts.extend(others);
     joined(kind, parts)
-}
-
-/// Text with its transfer coding: as it stands if it is short lines of ASCII, quoted-printable otherwise.
-fn text_content(value: &str) -> Vec<u8> {
-    let value = value.replace("\r\n", "\n").replace('\r', "\n");
-    let is_plain = value.split('\n').all(|line| {
-        line.len() < 900
-            && !line.ends_with(' ')
-            && !line.starts_with("From ")
-            && line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
-    });
-    if is_plain {
-        return format!("Content-Transfer-Encoding: 7bit\r\n\r\n{}\r\n", value.replace('\n', "\r\n")).into_bytes();
-    }
-    let mut out = b"Content-Transfer-Encoding: quoted-printable\r\n\r\n".to_vec();
-    for line in value.split('\n') {
-        let (mut columns, bytes) = (0usize, line.as_bytes());
-        for (at, &byte) in bytes.iter().enumerate() {
-            let is_last = at.saturating_add(1) == bytes.len();
-            let is_from = at == 0 && line.starts_with("From ");
-            let stands =
-                (matches!(byte, b'!'..=b'<' | b'>'..=b'~') || (matches!(byte, b' ' | b'\t') && !is_last)) && !is_from;
-            let width = if stands { 1 } else { 3 };
-            if columns.saturating_add(width) >= LINE_MAX {
-                out.extend_from_slice(b"=\r\n");
-                columns = 0;
-            }
-            columns = columns.saturating_add(width);
-            match stands {
-                true => out.push(byte),
-                false => out.extend_from_slice(format!("={byte:02X}").as_bytes()),
-            }
-        }
-        out.extend_from_slice(b"\r\n");
-    }
-    out
 }
 
 /// Boundaries that nobody guesses.

@@ -5,6 +5,7 @@
 //! line each, in ASCII.
 
 use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
 
 use keep::content::Reader as _;
 use keep::header::end_of_header;
@@ -185,7 +186,8 @@ fn put_recipient(head: &mut String, entry: &Entry, event: &Event, is_redirect: b
     let _ = match &fate.host {
         _ if is_redirect => Ok(()),
         Some(host) => {
-            write!(head, "Remote-MTA: dns; {}\r\nDiagnostic-Code: smtp; {}\r\n", line(host), line(&fate.why))
+            let host = line(&remote(host));
+            write!(head, "Remote-MTA: dns; {host}\r\nDiagnostic-Code: smtp; {}\r\n", line(&fate.why))
         }
         None if matches!(kind, Kind::Failed | Kind::Delayed) => {
             write!(head, "Diagnostic-Code: X-Sluice; {}\r\n", line(&fate.why))
@@ -213,16 +215,18 @@ fn original(site: &Site, mail: u32, entry: &Entry, events: &[&Event]) -> Option<
     }
     original.truncate(length);
     let trace = if entry.is_ours() { entry.trace.as_str() } else { "" };
-    part(trace, original, is_whole, entry.is_written)
+    Some(part(trace, original, is_whole, entry.is_written))
 }
 
 /// A part of a mail, from its fields on: all of it, or its header. A body that is not in ASCII goes to accounts here alone, since another host
-/// may not take it; of a header that is not in ASCII there is no part.
-fn part(trace: &str, mut original: Vec<u8>, is_whole: bool, is_to_account: bool) -> Option<Vec<u8>> {
+/// may not take it; a header that is not is quoted (RFC 6533, section 5), and stands for the whole.
+fn part(trace: &str, mut original: Vec<u8>, is_whole: bool, is_to_account: bool) -> Vec<u8> {
     let last = || original.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let end = end_of_header(&original, 0).unwrap_or_else(last);
     if !trace.is_ascii() || !original[..end].is_ascii() {
-        return None;
+        let header = format!("{trace}{}", String::from_utf8_lossy(&original[..end]));
+        return [b"Content-Type: message/global-headers\r\n".as_slice(), &mime::encoded_text(header.trim_end())]
+            .concat();
     }
     let is_whole = is_whole && (is_to_account || original.is_ascii());
     if !is_whole {
@@ -230,7 +234,17 @@ fn part(trace: &str, mut original: Vec<u8>, is_whole: bool, is_to_account: bool)
     }
     let kind = if is_whole { "message/rfc822" } else { "text/rfc822-headers" };
     let encoding = if original.is_ascii() { "" } else { EIGHT_BIT };
-    Some([format!("Content-Type: {kind}\r\n{encoding}\r\n{trace}").as_bytes(), &original].concat())
+    [format!("Content-Type: {kind}\r\n{encoding}\r\n{trace}").as_bytes(), &original].concat()
+}
+
+/// A host without its port, as a domain or an address in brackets (RFC 3464, section 2.1.2).
+fn remote(host: &str) -> String {
+    let address = host.parse::<SocketAddr>().map(|address| address.ip()).or_else(|_| host.parse());
+    match address {
+        Ok(IpAddr::V4(address)) => format!("[{address}]"),
+        Ok(IpAddr::V6(address)) => format!("[IPv6:{address}]"),
+        Err(_) => host.split(':').next().unwrap_or_default().to_owned(),
+    }
 }
 
 /// Text of others as one line in ASCII.
@@ -276,19 +290,31 @@ mod tests {
     fn a_mail_comes_back_whole_or_as_its_header() {
         let mail = |text: &str| text.as_bytes().to_vec();
         let told = |original, is_whole, is_to_account| {
-            part("Date: x\r\n", original, is_whole, is_to_account).map(|part| String::from_utf8(part).unwrap())
+            String::from_utf8(part("Date: x\r\n", original, is_whole, is_to_account)).unwrap()
         };
         let (plain, umlaut) = ("A: b\r\n\r\nbody\r\n", "A: b\r\n\r\ngr\u{fc}n\r\n");
         let header = "Content-Type: text/rfc822-headers\r\n\r\nDate: x\r\nA: b\r\n\r\n";
         let whole = "Content-Type: message/rfc822\r\n\r\nDate: x\r\nA: b\r\n\r\nbody\r\n";
         let eight_bit = "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 8bit\r\n\r\nDate: x\r\nA: b\r\n\r\ngr\u{fc}n\r\n";
-        assert_eq!(told(mail(plain), true, false).as_deref(), Some(whole));
-        assert_eq!(told(mail(plain), false, true).as_deref(), Some(header));
-        assert_eq!(told(mail(umlaut), true, false).as_deref(), Some(header), "a host that may not take it");
-        assert_eq!(told(mail(umlaut), true, true).as_deref(), Some(eight_bit));
-        assert_eq!(told(mail("A: \u{fc}\r\n\r\nbody\r\n"), true, true), None);
+        assert_eq!(told(mail(plain), true, false), whole);
+        assert_eq!(told(mail(plain), false, true), header);
+        assert_eq!(told(mail(umlaut), true, false), header, "a host that may not take it");
+        assert_eq!(told(mail(umlaut), true, true), eight_bit);
+        let quoted = "Content-Type: message/global-headers\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nDate: x\r\nA: =C3=BC\r\n";
+        assert_eq!(told(mail("A: \u{fc}\r\n\r\nbody\r\n"), true, true), quoted);
+        assert!(told(b"A: \xfc\r\n\r\n".to_vec(), false, false).ends_with("A: =EF=BF=BD\r\n"));
         // A header that goes on beyond what was read.
-        assert!(told(mail("A: b\r\nC: d"), false, false).is_some_and(|text| text.ends_with("\r\nA: b\r\n")));
+        assert!(told(mail("A: b\r\nC: d"), false, false).ends_with("\r\nA: b\r\n"));
+    }
+
+    #[test]
+    fn a_host_is_named_without_its_port() {
+        let named =
+            ["mx.test", "mx.test:2525", "192.0.2.1:25", "192.0.2.1", "[2001:db8::1]:25", "2001:db8::1"].map(remote);
+        assert_eq!(
+            named,
+            ["mx.test", "mx.test", "[192.0.2.1]", "[192.0.2.1]", "[IPv6:2001:db8::1]", "[IPv6:2001:db8::1]"]
+        );
     }
 
     #[test]

@@ -104,9 +104,10 @@ impl Part {
 
 /// Whether a part is shown as plain text: unknown kinds of text are (RFC 2046, section 4.1.4), and what a report says in fields.
 fn is_text(kind: &str) -> bool {
-    const REPORTS: [&str; 5] = [
+    const REPORTS: [&str; 6] = [
         "message/delivery-status",
         "message/global-delivery-status",
+        "message/global-headers",
         "message/disposition-notification",
         "message/feedback-report",
         "message/tracking-status",
@@ -199,6 +200,7 @@ mod tests {
         for (one, wanted) in [
             (part("text/markdown", "", Vec::new()), (1, 0)),
             (part("text/rfc822-headers", "", Vec::new()), (1, 0)),
+            (part("message/global-headers", "", Vec::new()), (1, 0)),
             (part("message/delivery-status", "", Vec::new()), (1, 0)),
             (part("text/calendar", "", Vec::new()), (0, 1)),
             (named("text/plain", true), (1, 1)),
