@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use memchr::memmem::Finder;
 
-use crate::terms::{Class, DENSE, TERM_CHARACTERS_MAX, WITHIN_MAX, lower};
+use crate::terms::{Class, DENSE, TERM_CHARACTERS_MAX, WITHIN_MAX, composed, lower};
 
 /// Maximum number of parts; of a longer query the first words are searched for.
 pub const PARTS_MAX: usize = 16;
@@ -33,7 +33,8 @@ struct Run {
 impl Query {
     /// Builds the query for a text; case does not matter.
     pub fn new(text: &str) -> Query {
-        let runs = runs(text);
+        let text = composed(text);
+        let runs = runs(&text);
         // Characters that terms leave out may be missing in the documents found.
         let is_plain = |character| !matches!(Class::of(character), Class::Blank | Class::Mark) && character != 'İ';
         let is_alone = runs.len() == 1 && text.chars().all(is_plain);

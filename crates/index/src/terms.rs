@@ -1,6 +1,9 @@
 //! Cutting text into terms.
 
 use alloc::string::String;
+use core::mem::take;
+
+use text::normal::Composing;
 
 /// The longest term, in characters. A longer run becomes several that overlap.
 pub const TERM_CHARACTERS_MAX: usize = 32;
@@ -57,9 +60,19 @@ pub(crate) fn lower(character: char, mut tell: impl FnMut(char)) {
     }
 }
 
+/// A text whose characters are composed.
+pub(crate) fn composed(text: &str) -> String {
+    let (mut told, mut composing) = (String::with_capacity(text.len()), Composing::default());
+    let mut tell = |character| told.push(character);
+    text.chars().for_each(|character| composing.take(character, &mut tell));
+    composing.end(&mut tell);
+    told
+}
+
 /// A text in lower case, as terms are.
 pub fn lowered(text: &str) -> String {
     let mut lowered = String::with_capacity(text.len());
+    let text = composed(text);
     let letters = text.chars().filter(|character| Class::of(*character) != Class::Mark);
     letters.for_each(|character| lower(character, |character| lowered.push(character)));
     lowered
@@ -76,28 +89,38 @@ pub struct Cutter {
     is_begun: bool,
     /// Whether it is of a script without blanks.
     is_dense: bool,
+    composing: Composing,
 }
 
 impl Cutter {
     /// Reads on, and tells each term that is complete.
     pub fn read(&mut self, text: &str, tell: &mut impl FnMut(&str)) {
-        for character in text.chars() {
-            let class = Class::of(character);
-            if class == Class::Mark {
-                continue;
-            }
-            if class == Class::Blank || (self.length > 0 && self.is_dense != (class == Class::Dense)) {
-                self.end(tell);
-            }
-            if class != Class::Blank {
-                self.is_dense = class == Class::Dense;
-                lower(character, |character| self.push(character, tell));
-            }
-        }
+        let mut composing = take(&mut self.composing);
+        text.chars().for_each(|character| composing.take(character, &mut |character| self.take(character, tell)));
+        self.composing = composing;
     }
 
     /// Flushes the pending run, at the end of the text or before a gap.
     pub fn end(&mut self, tell: &mut impl FnMut(&str)) {
+        take(&mut self.composing).end(&mut |character| self.take(character, tell));
+        self.flush(tell);
+    }
+
+    fn take(&mut self, character: char, tell: &mut impl FnMut(&str)) {
+        let class = Class::of(character);
+        if class == Class::Mark {
+            return;
+        }
+        if class == Class::Blank || (self.length > 0 && self.is_dense != (class == Class::Dense)) {
+            self.flush(tell);
+        }
+        if class != Class::Blank {
+            self.is_dense = class == Class::Dense;
+            lower(character, |character| self.push(character, tell));
+        }
+    }
+
+    fn flush(&mut self, tell: &mut impl FnMut(&str)) {
         let kept = match (self.is_begun, self.is_dense) {
             (false, _) => 0,
             (true, false) => STRIDE,
@@ -139,6 +162,7 @@ mod tests {
     fn words_are_runs_of_letters_and_digits_in_lower_case() {
         assert_eq!(terms("Re: [#42] Grüße, ÄRGER-frei_x"), ["re", "42", "grüße", "ärger", "frei", "x"]);
         assert_eq!(terms("ΟΔΟΣ οδος"), ["οδοσ", "οδοσ"]);
+        assert_eq!(terms("E\u{301}tude \u{ff21}\u{ff22} \u{ff76}\u{ff9e}"), ["\u{e9}tude", "ab", "\u{30ac}"]);
         assert!(terms(" .-\r\n").is_empty());
     }
 
@@ -159,7 +183,7 @@ mod tests {
 
     #[test]
     fn terms_are_the_same_however_the_text_is_cut() {
-        let text = "Hello World 密码是Geheim und aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab";
+        let text = "Hello e\u{301}tude \u{ff76}\u{ff9e} World 密码是Geheim und aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab";
         let whole = terms(text);
         for (cut, _) in text.char_indices() {
             let (mut found, mut cutter) = (Vec::new(), Cutter::default());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use index::{Builder, Cutter, Document, Field, Merger, Query, Segment};
+use index::{Builder, Cutter, Document, Field, Merger, Query, Segment, lowered};
 use proptest::prelude::*;
 
 const FIELD: Field = Field::Body;
@@ -35,12 +35,6 @@ fn found(segment: &[u8], fields: &[Field], text: &str) -> BTreeSet<u64> {
     places.iter().map(|place| segment.documents()[place].number).collect()
 }
 
-/// In the lower case of terms, which leave marks out.
-fn lower(text: &str) -> String {
-    let lower = text.chars().flat_map(char::to_lowercase).filter(|character| *character != '\u{307}');
-    lower.map(|character| if character == 'ς' { 'σ' } else { character }).collect()
-}
-
 /// Short texts of few characters, so that queries often match.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
@@ -69,7 +63,7 @@ proptest! {
         let (from, to) = (from.index(text.len() + 1), to.index(text.len() + 1));
         let wanted: String = text[from.min(to)..from.max(to)].iter().collect();
         let query = Query::new(&wanted);
-        let holds = |text: &str| lower(text).contains(&lower(&wanted));
+        let holds = |text: &str| lowered(text).contains(&lowered(&wanted));
         let expected: BTreeSet<u64> = numbered().filter(|(_, text)| holds(text)).map(|(number, _)| number).collect();
         for (segment, gone) in [(&whole, None), (&merged, gone)] {
             let found = found(segment, &[FIELD], &wanted);

@@ -1,12 +1,13 @@
 //! SORT and its words (RFC 5256): when a mail was sent, what its subject is without `Re:` and the like.
 //!
-//! Texts are compared as SEARCH does, in ASCII letters of either case. What is equal stays in the order of the mailbox.
+//! Texts are compared by `i;unicode-casemap` (RFC 5051). What is equal stays in the order of the mailbox.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use text::date;
+use text::normal::caseless;
 
 use crate::content::Messages;
 use crate::digest::first_mailbox;
@@ -78,7 +79,7 @@ fn value<M: Messages>(message: &Message<'_, M>, by: By) -> Value {
         By::Arrival => Value::Number(message.entry().date),
         By::Date => Value::Number(sent(message)),
         By::Size => Value::Number(i64::try_from(message.size()).unwrap_or(i64::MAX)),
-        By::Subject => Value::Text(subject(message).0.into_bytes()),
+        By::Subject => Value::Text(caseless(&subject(message).0).into_bytes()),
         By::From => address(message, b"from"),
         By::To => address(message, b"to"),
         By::Cc => address(message, b"cc"),
@@ -88,9 +89,9 @@ fn value<M: Messages>(message: &Message<'_, M>, by: By) -> Value {
 /// The mailbox of the first address.
 fn address<M: Messages>(message: &Message<'_, M>, name: &[u8]) -> Value {
     let field = message.field(name).next().unwrap_or_default();
-    let mut mailbox = first_mailbox(&field).to_ascii_uppercase();
+    let mut mailbox = first_mailbox(&field);
     mailbox.truncate(SUBJECT_BYTES_MAX);
-    Value::Text(mailbox)
+    Value::Text(caseless(&String::from_utf8_lossy(&mailbox)).into_bytes())
 }
 
 /// When a message was sent, in seconds since 1970; if it does not say, when it came.
@@ -107,7 +108,7 @@ fn sent_at(field: &[u8]) -> Option<i64> {
     }
 }
 
-/// The base subject of a message in upper case, and whether it is a reply or was forwarded.
+/// The base subject of a message in capitals, and whether it is a reply or was forwarded.
 pub(crate) fn subject<M: Messages>(message: &Message<'_, M>) -> (String, bool) {
     let field = message.field(b"subject").next().unwrap_or_default();
     text::subject::base(&mime::header_text(&field, SUBJECT_BYTES_MAX))

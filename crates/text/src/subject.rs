@@ -4,12 +4,15 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The base subject in upper case, and whether it is one of a reply or of a forwarded message. Time grows with the square of the length:
-/// callers bound it.
+use crate::normal::{capital, composed};
+
+/// The base subject in capitals and composed characters, and whether it is one of a reply or of a forwarded message. Time grows with
+/// the square of the length: callers bound it.
 pub fn base(subject: &str) -> (String, bool) {
     let words: Vec<&str> = subject.split_whitespace().collect();
-    let whole = words.join(" ").to_ascii_uppercase();
-    let mut rest = whole.as_str();
+    let capitals: String = words.join(" ").chars().map(capital).collect();
+    let whole = composed(&capitals);
+    let mut rest = &*whole;
     let mut is_reply = false;
     loop {
         rest = rest.trim_end();
@@ -58,6 +61,7 @@ mod tests {
 
     #[test]
     fn subjects_are_the_same_with_and_without_what_was_added() {
+        assert_eq!(base("Re: \u{e4}pfel"), (base("A\u{308}PFEL").0, true));
         for (subject, wanted) in [
             ("hello", ("HELLO", false)),
             ("Re: hello", ("HELLO", true)),
