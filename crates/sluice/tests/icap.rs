@@ -121,6 +121,19 @@ fn a_large_object_streams_and_what_is_found_in_it_breaks_it_off() {
 }
 
 #[test]
+fn an_answer_begins_where_squid_stalls() {
+    let gateway = gateway("");
+    let (mut wire, content) = (gateway.connect(), vec![b'x'; 70_000]);
+    let said = respmod("Allow: trailers\r\n", &content);
+    let (first, second) = said.split_at(said.len() - 5_000);
+    wire.send(first);
+    assert!(head(&mut wire).starts_with("ICAP/1.0 200 "));
+    assert!(head(&mut wire).starts_with("HTTP/1.1 200 OK\n"));
+    wire.send(second);
+    assert!(chunks(&mut wire).unwrap() == content);
+}
+
+#[test]
 fn the_client_of_c_icap_is_answered() {
     let gateway = gateway("");
     let folder = tempfile::tempdir().unwrap();

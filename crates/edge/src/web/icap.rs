@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use flow::{Flow, Protocol, State, Unfinished, Verdict, Watched};
 use proto::http::{Fields, Limits};
 use proto::icap::{Head, Method, Request, Server, ServerEvent, Service};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::language::Language;
 use super::named;
@@ -35,6 +36,13 @@ use crate::porch::shared::Shared;
 
 /// How long a client may say nothing.
 const SILENCE_WAIT: Duration = Duration::from_secs(300);
+
+/// Where Squid 5 stalls, with a response whose head and beginning come to it at once, until its answer begins: it has sent one byte less
+/// than 64 KiB.
+const STALL_BYTES: RangeInclusive<u64> = 60 << 10..=64 << 10;
+
+/// How long a client may pause there before its answer begins.
+const STALL_WAIT: Duration = Duration::from_millis(200);
 
 /// Bytes of a preview that are asked for. All of a small object is in it, and such a one needs no second round trip.
 const PREVIEW_BYTES: u32 = 4 << 10;
@@ -133,11 +141,18 @@ impl Session {
     /// Waits for more of the client; whether any came. Between two messages it ends when the program stops.
     async fn more(&mut self) -> io::Result<bool> {
         let is_idle = self.server.is_idle();
+        let may_stall = self.asking.as_ref().is_some_and(|asking| asking.may_stall());
         let mut control = self.shared.control.clone();
         tokio::select! {
-            more = timeout(SILENCE_WAIT, self.wire.read()) => more?,
-            _ = control.wait_for(|control| control.stopping), if is_idle => Ok(false),
+            more = timeout(SILENCE_WAIT, self.wire.read()) => return more?,
+            _ = control.wait_for(|control| control.stopping), if is_idle => return Ok(false),
+            () = sleep(STALL_WAIT), if may_stall => {}
         }
+        if let Some(asking) = &mut self.asking {
+            asking.subject.passage.hold().stream();
+            asking.begin(&mut self.server);
+        }
+        Ok(true)
     }
 
     async fn send(&mut self) -> io::Result<()> {
@@ -347,6 +362,12 @@ impl Asking {
             }
         }
         outcome
+    }
+
+    /// Whether a client that pauses now may be waiting for the answer.
+    fn may_stall(&self) -> bool {
+        let is_held = self.subject.passage.state() == State::Holding && !self.stays && self.blocked.is_none();
+        is_held && STALL_BYTES.contains(&self.subject.passage.received())
     }
 
     /// Begins to send it back, once.
