@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod acme;
 pub mod agent;
+pub mod ahead;
 pub mod dane;
 pub mod guarded;
 pub mod http;

@@ -3,13 +3,14 @@
 //! Each stream is, to the side that asks, a connection of HTTP/1.1 for one request, over a pipe within the program: a response has
 //! passed the checks of that before anybody acts on it, and a pipe that is dropped before its end resets the stream.
 //!
-//! Bounds: 100 streams of a connection at a time, or as many as the origin allows; heads of 64 KiB; 64 KiB of a body that the origin sends ahead
-//! on a stream, so that one slow client holds up no other; 16 KiB in either direction between a stream and its pipe.
+//! Bounds: 100 streams of a connection at a time, or as many as the origin allows; heads of 64 KiB; what the origin sends ahead of a body ([`ahead`]),
+//! on each stream, so that one slow client holds up no other; 16 KiB in either direction between a stream and its pipe.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -23,15 +24,12 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::origin::Origin;
+use crate::net::ahead::{self, Ahead};
 use crate::net::http2;
 use crate::net::opener::wants_certificate;
 use crate::net::stream::Stream;
 
 const STREAMS_MAX: usize = 100;
-
-/// Bytes that the origin may send ahead: on a stream, and on all together.
-const AHEAD_BYTES: u32 = 64 << 10;
-const AHEAD_BYTES_MAX: u32 = STREAMS_MAX as u32 * AHEAD_BYTES;
 
 /// Bytes of a request's body that wait to be sent.
 const WAITING_BYTES_MAX: usize = 64 << 10;
@@ -53,6 +51,12 @@ pub struct Shared {
     asked: Rc<Notify>,
     /// The origin wants a certificate of its client.
     wants_certificate: Rc<Cell<bool>>,
+    ahead: Rc<Ahead>,
+}
+
+/// Window of a connection, for streams with windows of so many bytes.
+const fn of_all(window: u32) -> u32 {
+    STREAMS_MAX as u32 * window
 }
 
 impl Shared {
@@ -66,13 +70,14 @@ impl Shared {
             .enable_push(false)
             .initial_max_send_streams(STREAMS_MAX)
             .max_header_list_size(http2::HEAD_BYTES_MAX)
-            .initial_window_size(AHEAD_BYTES)
-            .initial_connection_window_size(AHEAD_BYTES_MAX)
+            .initial_window_size(ahead::BYTES)
+            .initial_connection_window_size(of_all(ahead::BYTES))
             .max_send_buffer_size(WAITING_BYTES_MAX);
         let (sender, connection) = builder.handshake(stream).await.map_err(io::Error::other)?;
         let (asked, wants_certificate) = (Rc::<Notify>::default(), Rc::default());
-        tokio::task::spawn_local(drive(connection, asked.clone(), Rc::clone(&wants_certificate)));
-        Ok(Shared { address, is_proved, sender, open: Rc::new(()), asked, wants_certificate })
+        let ahead = Ahead::new();
+        tokio::task::spawn_local(drive(connection, asked.clone(), Rc::clone(&wants_certificate), ahead.clone()));
+        Ok(Shared { address, is_proved, sender, open: Rc::new(()), asked, wants_certificate, ahead })
     }
 
     /// Whether it takes one more request now.
@@ -92,11 +97,11 @@ impl Shared {
     pub fn open(&self, refused: impl FnOnce() + 'static) -> Origin {
         self.asked.notify_one();
         let (ours, theirs) = Stream::within(http2::PIPE_BYTES);
-        let (sender, open, wants_certificate) =
-            (self.sender.clone(), self.open.clone(), self.wants_certificate.clone());
+        let (sender, open, ahead) = (self.sender.clone(), self.open.clone(), self.ahead.clone());
+        let wants_certificate = self.wants_certificate.clone();
         tokio::task::spawn_local(async move {
             let mut pipe = theirs;
-            let outcome = carry(sender, &mut pipe).await;
+            let outcome = carry(sender, &ahead, &mut pipe).await;
             let needs_old =
                 |error: &io::Error| reason(error) == Some(Reason::HTTP_1_1_REQUIRED) || wants_certificate.get();
             if outcome.is_err_and(|error| needs_old(&error)) {
@@ -112,11 +117,23 @@ impl Shared {
 }
 
 /// Keeps a connection going until it is over, or the origin says nothing any more.
-async fn drive(mut connection: Connection<Stream, Bytes>, asked: Rc<Notify>, certificate: Rc<Cell<bool>>) {
-    let pings = connection.ping_pong();
-    let outcome = tokio::select! {
-        outcome = connection => outcome,
-        () = silence(pings, &asked) => return,
+async fn drive(
+    mut connection: Connection<Stream, Bytes>,
+    asked: Rc<Notify>,
+    certificate: Rc<Cell<bool>>,
+    ahead: Rc<Ahead>,
+) {
+    let mut silence = pin!(silence(connection.ping_pong(), &asked));
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut connection => break outcome,
+            () = silence.as_mut() => return,
+            () = ahead.is_short() => {}
+        }
+        ahead.widen(|window| {
+            connection.set_target_window_size(of_all(window));
+            connection.set_initial_window_size(window)
+        });
     };
     certificate.set(outcome.is_err_and(|error| error.get_io().is_some_and(wants_certificate)));
 }
@@ -134,7 +151,7 @@ async fn silence(pings: Option<PingPong>, asked: &Notify) {
 }
 
 /// Carries one request and its response.
-async fn carry(mut sender: SendRequest<Bytes>, pipe: &mut Stream) -> io::Result<()> {
+async fn carry(mut sender: SendRequest<Bytes>, ahead: &Rc<Ahead>, pipe: &mut Stream) -> io::Result<()> {
     let (mut server, mut input) = (Server::new(Limits::default()), Vec::with_capacity(http2::PIPE_BYTES));
     let Some(request) = next_request(&mut server, pipe, &mut input).await? else { return Ok(()) };
     let is_over = matches!(request.framing, Framing::Empty | Framing::Length(0));
@@ -150,7 +167,7 @@ async fn carry(mut sender: SendRequest<Bytes>, pipe: &mut Stream) -> io::Result<
     let (reads, writes) = tokio::io::split(pipe);
     tokio::select! {
         () = upload(&server, (reads, input), (!is_over).then_some(body)) => Ok(()),
-        outcome = download(&server, response, writes) => outcome,
+        outcome = download(&server, response, ahead, writes) => outcome,
     }
 }
 
@@ -206,6 +223,7 @@ async fn send_body(
 async fn download(
     server: &RefCell<Server>,
     mut response: ResponseFuture,
+    ahead: &Rc<Ahead>,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     while let Some(Ok(interim)) = poll_fn(|context| response.poll_informational(context)).await {
@@ -213,18 +231,18 @@ async fn download(
         server.borrow_mut().interim(&head);
         send(server, &mut to).await?;
     }
-    let (parts, mut body) = response.await.map_err(io::Error::other)?.into_parts();
+    let (parts, body) = response.await.map_err(io::Error::other)?.into_parts();
     let head = http2::response_from(&parts, body.is_end_stream()).ok_or_else(http2::malformed)?;
     server.borrow_mut().respond(&head);
     send(server, &mut to).await?;
-    while let Some(piece) = body.data().await {
+    let mut body = ahead.body(body);
+    while let Some(piece) = body.piece().await {
         let piece = piece.map_err(io::Error::other)?;
         server.borrow_mut().content(&piece);
         send(server, &mut to).await?;
-        // The origin may send ahead what has been taken here.
-        body.flow_control().release_capacity(piece.len()).map_err(io::Error::other)?;
+        body.took(piece.len())?;
     }
-    let trailer = body.trailers().await.map_err(io::Error::other)?;
+    let trailer = body.stream().trailers().await.map_err(io::Error::other)?;
     server.borrow_mut().end(&trailer.as_ref().map(http2::trailer).unwrap_or_default());
     send(server, &mut to).await
 }

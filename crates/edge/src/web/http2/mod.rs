@@ -2,7 +2,8 @@
 //! one writer, whatever it came in.
 //!
 //! Bounds: 100 streams of a connection at a time, those that the client has given up among them until their conversation hears of it;
-//! heads of 64 KiB; 16 KiB in either direction between a stream and its conversation; 64 KiB of a body that the client may send ahead.
+//! heads of 64 KiB; 16 KiB in either direction between a stream and its conversation; what a client sends ahead of a body ([`ahead`]),
+//! and of all bodies [`AHEAD_BYTES_MAX`].
 
 mod stream;
 
@@ -20,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::session::{SILENCE_WAIT, Session};
+use crate::net::ahead::{self, Ahead};
 use crate::net::http2;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
@@ -27,7 +29,7 @@ use crate::net::wire::Wire;
 const STREAMS_MAX: usize = 100;
 
 /// Bytes that the streams of a connection may send ahead, all together.
-const AHEAD_BYTES_MAX: u32 = 1 << 20;
+const AHEAD_BYTES_MAX: u32 = 2 << 20;
 
 /// Bytes of a body that wait to be sent on a stream.
 const WAITING_BYTES_MAX: usize = 64 << 10;
@@ -47,6 +49,7 @@ pub(super) async fn run(mut session: Session) -> io::Result<()> {
     builder
         .max_concurrent_streams(STREAMS_MAX as u32)
         .max_header_list_size(http2::HEAD_BYTES_MAX)
+        .initial_window_size(ahead::BYTES)
         .initial_connection_window_size(AHEAD_BYTES_MAX)
         .max_send_buffer_size(WAITING_BYTES_MAX);
     let connection = timeout(PREFACE_WAIT, builder.handshake(stream)).await?.map_err(io::Error::other)?;
@@ -55,6 +58,7 @@ pub(super) async fn run(mut session: Session) -> io::Result<()> {
 
 async fn serve(mut connection: Connection<Stream, Bytes>, session: &Session) -> io::Result<()> {
     let mut control = session.shared.control.clone();
+    let ahead = Ahead::new();
     let mut streams = JoinSet::new();
     let mut deadline = Instant::now() + SILENCE_WAIT;
     let mut is_ending = false;
@@ -66,9 +70,10 @@ async fn serve(mut connection: Connection<Stream, Bytes>, session: &Session) -> 
                 Some(Err(error)) => return Err(io::Error::other(error)),
                 Some(Ok((request, respond))) => {
                     let within = session.within()?;
-                    streams.spawn_local(stream::run(within, request, respond));
+                    streams.spawn_local(stream::run(within, request, respond, ahead.clone()));
                 }
             },
+            () = ahead.is_short() => ahead.widen(|window| connection.set_initial_window_size(window)),
             Some(_) = streams.join_next() => deadline = Instant::now() + SILENCE_WAIT,
             () = sleep_until(deadline), if streams.is_empty() && !is_ending => {
                 connection.graceful_shutdown();

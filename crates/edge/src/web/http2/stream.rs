@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use proto::http::{Client, ClientEvent, Framing, Limits, Response};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
+use crate::net::ahead::{Ahead, Body};
 use crate::net::http2::{self, PIPE_BYTES, malformed};
 use crate::net::stream::Stream;
 use crate::web::session::Session;
@@ -23,7 +25,12 @@ const LINGER_WAIT: Duration = Duration::from_secs(5);
 const LINGER_BYTES_MAX: usize = 32 << 20;
 
 /// Carries a stream to its end.
-pub async fn run((session, pipe): (Session, Stream), request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
+pub async fn run(
+    (session, pipe): (Session, Stream),
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    ahead: Rc<Ahead>,
+) {
     let (parts, body) = request.into_parts();
     let Some(request) = http2::request_from(&parts, body.is_end_stream()) else {
         return respond.send_reset(Reason::PROTOCOL_ERROR);
@@ -31,7 +38,7 @@ pub async fn run((session, pipe): (Session, Stream), request: Request<RecvStream
     tokio::task::spawn_local(session.converse_logged());
     let client = RefCell::new(Client::new(Limits::default()));
     client.borrow_mut().request(&request);
-    if carry(&client, pipe, body, &mut respond).await.is_err() {
+    if carry(&client, pipe, ahead.body(body), &mut respond).await.is_err() {
         respond.send_reset(Reason::INTERNAL_ERROR);
     }
 }
@@ -40,7 +47,7 @@ pub async fn run((session, pipe): (Session, Stream), request: Request<RecvStream
 async fn carry(
     client: &RefCell<Client>,
     pipe: Stream,
-    mut body: RecvStream,
+    mut body: Body,
     respond: &mut SendResponse<Bytes>,
 ) -> io::Result<()> {
     let (reads, writes) = tokio::io::split(pipe);
@@ -61,27 +68,26 @@ async fn carry(
 
 /// Takes and drops what is still to come of a body whose response is complete: some clients take the reset of the stream, which would
 /// end it, for a failure.
-async fn linger(body: &mut RecvStream) {
+async fn linger(body: &mut Body) {
     let mut left = LINGER_BYTES_MAX;
-    while let Some(Ok(piece)) = body.data().await {
+    while let Some(Ok(piece)) = body.piece().await {
         left = left.saturating_sub(piece.len());
-        if left == 0 || body.flow_control().release_capacity(piece.len()).is_err() {
+        if left == 0 || body.took(piece.len()).is_err() {
             return;
         }
     }
 }
 
 /// Writes a request, as it comes.
-async fn upload(client: &RefCell<Client>, body: &mut RecvStream, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
+async fn upload(client: &RefCell<Client>, body: &mut Body, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
     send(client, &mut to).await?;
-    while let Some(piece) = body.data().await {
+    while let Some(piece) = body.piece().await {
         let piece = piece.map_err(io::Error::other)?;
         client.borrow_mut().content(&piece);
         send(client, &mut to).await?;
-        // What the client may send ahead is what has been taken here.
-        body.flow_control().release_capacity(piece.len()).map_err(io::Error::other)?;
+        body.took(piece.len())?;
     }
-    let trailer = body.trailers().await.map_err(io::Error::other)?;
+    let trailer = body.stream().trailers().await.map_err(io::Error::other)?;
     client.borrow_mut().end(&trailer.as_ref().map(http2::trailer).unwrap_or_default());
     send(client, &mut to).await
 }
@@ -171,7 +177,7 @@ mod tests {
             let (pipe, mut conversation) = Stream::within(PIPE_BYTES);
             conversation.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 1\r\n\r\nx").await.unwrap();
             let drive = async { while connection.accept().await.is_some() {} };
-            let (outcome, ()) = tokio::join!(carry(&client, pipe, body, &mut respond), drive);
+            let (outcome, ()) = tokio::join!(carry(&client, pipe, Ahead::new().body(body), &mut respond), drive);
             outcome.unwrap();
         };
         let ask = async {
