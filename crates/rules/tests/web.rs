@@ -175,6 +175,35 @@ fn time_category_and_case_belong_to_the_lines_behind_them() {
 }
 
 #[test]
+fn a_phrase_counts_in_each_of_its_windows() {
+    let list = b"#time: 9 0 12 0 0123456\n<zork><90>\n<zork><60>\n#time: 11 0 18 0 0123456\n<zork><20>\n";
+    for dialect in Dialect::ALL {
+        let filter = phrases(dialect, "", [b"", list, b""]);
+        let at = |hour: u16| {
+            let mut page = Page::new(filter.groups()[0].phrases());
+            page.feed(b"a zork b");
+            page.finish(Moment { minute: hour * 60, ..Moment::default() }).points
+        };
+        assert_eq!([8, 10, 11, 15, 20].map(at), [0, 90, 90, 20, 0], "{}", dialect.name());
+    }
+}
+
+#[test]
+fn odd_settings_are_read_as_by_e2guardian_5_3_5() {
+    let of =
+        |main: &str, list: &[u8], page: &str| points(&phrases(Dialect::E2guardian535, main, [b"", list, b""]), page);
+    let bytes = "phrasefiltermode = 0\nweightedphrasemode = 1\n";
+    assert_eq!([of(bytes, b"<e=mc><60>", "1 e=mc 2"), of(bytes, b"< word ><60>", "a=word=b")], [0, 60]);
+    let text = "phrasefiltermode = 1\npreservecase = 2\n";
+    assert_eq!(of(text, "#noconvert\n<\u{41f}><40>\n".as_bytes(), "a \u{41f} x"), 0);
+    let long = |count| format!("<{}><60>", "k".repeat(count));
+    assert_eq!([126, 127, 200].map(|count| of("", long(count).as_bytes(), &"k".repeat(count + 1))), [60, 0, 0]);
+    let sums = "phrasefiltermode = 2\nweightedphrasemode = 1\n";
+    assert_eq!(of(sums, b"<grue><-40>\n<zork><10>\n", "<zork> grue <zork> b"), -40);
+    assert_eq!(of(sums, b"<grue><-40>\n<zork><60>\n", "<zork> grue b"), 20);
+}
+
+#[test]
 fn a_page_in_which_phrases_are_too_dense_to_count_is_blocked() {
     let nested: String = (1..=40).map(|count| format!("<{}><1>\n", "z".repeat(count))).collect();
     let filter = phrases(Dialect::Sluice, "", [b"", nested.as_bytes(), b"<free>\n"]);

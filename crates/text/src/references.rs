@@ -59,6 +59,15 @@ fn reference(text: &str, is_prose: bool) -> Option<(char, usize)> {
         .find(|(found, _)| u32::from(*found) < 0x100)
 }
 
+/// The length of the name that a run of letters begins with, of those that count without a semicolon; 0 if there is none.
+pub fn unclosed(run: &[u8]) -> usize {
+    let is_known = |length: &usize| {
+        let name = core::str::from_utf8(&run[..*length]).ok();
+        name.and_then(code).is_some_and(|found| u32::from(found) < 0x100)
+    };
+    (1..=run.len().min(NAME_BYTES_MAX)).rev().find(is_known).unwrap_or(0)
+}
+
 fn number_or_pair(text: &str) -> Option<(char, usize)> {
     let (value, length) = number(text)?;
     match value {

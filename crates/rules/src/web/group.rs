@@ -239,8 +239,9 @@ impl Group {
         };
         decision.verdict = verdict;
         decision.reason = Some(Reason { message: number, text: shown, log: text, list: "".into(), entry: about });
-        let named = score.categories.iter().filter(|(_, points)| *points > self.category_points_min);
-        decision.categories = named.map(|(name, _)| name.clone()).collect();
+        let named = score.categories.iter().filter(|(_, points)| *points >= self.category_points_min);
+        let most = if self.category_points_min < 0 { 1 } else { usize::MAX };
+        decision.categories = named.take(most).map(|(name, _)| name.clone()).collect();
     }
 
     /// State of the group for storyboards.

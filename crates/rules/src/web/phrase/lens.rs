@@ -35,18 +35,22 @@ impl Lens {
             3 => &[|| Cut::Head(Head::default())],
             _ => &[text, || Cut::Bytes],
         };
+        let is_535 = settings.dialect == Dialect::E2guardian535;
         let cases: &[bool] = match settings.case {
+            // It ends with the first of both where it does not search the bytes.
+            2.. if is_535 && matches!(settings.views, 1 | 3) => &[false],
             0 => &[false],
             1 => &[true],
             _ => &[false, true],
         };
-        let of_case = |&case| cuts.iter().map(move |cut| Lens::new(words, settings.dialect, case, cut()));
+        let of_case = |&case| cuts.iter().map(move |cut| Lens::new(words, settings, case, cut()));
         cases.iter().flat_map(of_case).collect()
     }
 
-    fn new(words: &Words, dialect: Dialect, keeps_case: bool, cut: Cut) -> Lens {
-        let mut fold = fold::of_page(dialect, keeps_case);
+    fn new(words: &Words, settings: &Settings, keeps_case: bool, cut: Cut) -> Lens {
+        let mut fold = fold::of_page(settings.dialect, keeps_case);
         let blanks: &[u8] = match cut {
+            Cut::Bytes if settings.dialect == Dialect::E2guardian535 && settings.views == 0 => b"<>=@",
             // What stands in a tag is words, too.
             Cut::Bytes => b"<>",
             Cut::Text(_) => b">",

@@ -1,7 +1,7 @@
 //! A line of a phrase list: `<phrase>`, `<one>,<other>`, each with a weight behind it or none.
 
 /// The most bytes of a phrase that are compared.
-const PHRASE_BYTES_MAX: usize = 127;
+pub(super) const PHRASE_BYTES_MAX: usize = 127;
 
 /// How much a phrase counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pattern::words::Words;
 
 use super::lens::Lens;
-use super::line::Entry;
+use super::line::{Entry, PHRASE_BYTES_MAX};
 use super::prose::Prose;
 use super::{Dialect, Settings, fold};
 use crate::spam::Place;
@@ -42,6 +42,17 @@ pub(super) struct Rule {
     pub window: Option<Window>,
 }
 
+impl Rule {
+    /// Order of rules for one phrase: an exception counts before a ban, that before a weight, and of two weights the higher.
+    pub fn rank(&self) -> (u8, i32) {
+        match self.effect {
+            Effect::Exception => (2, 0),
+            Effect::Banned => (1, 0),
+            Effect::Weighted(weight) => (0, weight),
+        }
+    }
+}
+
 /// Phrases that have to occur all.
 #[derive(Debug, Clone)]
 pub(super) struct Combination {
@@ -70,8 +81,8 @@ pub struct Phrases {
     pub(super) words: Words,
     pub(super) lenses: Vec<Lens>,
     pub(super) texts: Vec<Box<[u8]>>,
-    /// Effect of each phrase alone.
-    pub(super) rules: Vec<Option<Rule>>,
+    /// Effects of each phrase alone, one for each window of time.
+    pub(super) rules: Vec<Vec<Rule>>,
     pub(super) combinations: Vec<Combination>,
     /// The combinations by their first phrase, and where those of each phrase begin.
     led: Vec<u32>,
@@ -128,7 +139,7 @@ struct Collector {
     settings: Settings,
     known: HashMap<Box<[u8]>, u32>,
     texts: Vec<Box<[u8]>>,
-    rules: Vec<Option<Rule>>,
+    rules: Vec<Vec<Rule>>,
     combinations: Vec<Combination>,
     categories: Vec<Arc<str>>,
     census: Census,
@@ -240,6 +251,9 @@ impl Collector {
     fn count(&mut self, entry: &Entry<'_>, keeps_case: bool) {
         self.census.lines += 1;
         let is_dead = |phrase: &&[u8]| {
+            if is_too_long(phrase) {
+                return true;
+            }
             let folded = fold::phrase(phrase, Dialect::E2guardian535, keeps_case);
             let page = fold::of_page(Dialect::E2guardian535, keeps_case);
             folded.iter().any(|&byte| page.iter().all(|&of_page| of_page != byte))
@@ -252,27 +266,27 @@ impl Collector {
             Dialect::Sluice => Cow::Owned(Prose::whole(phrase, keeps_case)),
             Dialect::E2guardian535 | Dialect::E2guardian558 => Cow::Borrowed(phrase),
         };
-        let text: Box<[u8]> = fold::phrase(&shown, self.settings.dialect, keeps_case).into();
+        let text: Box<[u8]> = match self.settings.dialect {
+            Dialect::E2guardian535 if is_too_long(phrase) => NEVER.into(),
+            dialect => fold::phrase(&shown, dialect, keeps_case).into(),
+        };
         if let Some(&known) = self.known.get(&text) {
             return known;
         }
         let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
         self.known.insert(text.clone(), number);
         self.texts.push(text);
-        self.rules.push(None);
+        self.rules.push(Vec::new());
         number
     }
 
-    /// Merges lines with one phrase: an exception counts before a ban, that before a weight, and of two weights the higher.
+    /// Merges lines with one phrase in one window.
     fn alone(&mut self, phrase: u32, rule: Rule) {
-        let Some(known) = self.rules.get_mut(phrase as usize) else { return };
-        let rank = |effect: Effect| match effect {
-            Effect::Exception => (2, 0),
-            Effect::Banned => (1, 0),
-            Effect::Weighted(weight) => (0, weight),
-        };
-        if known.is_none_or(|known| rank(rule.effect) > rank(known.effect)) {
-            *known = Some(rule);
+        let Some(rules) = self.rules.get_mut(phrase as usize) else { return };
+        match rules.iter_mut().find(|known| known.window == rule.window) {
+            Some(known) if rule.rank() > known.rank() => *known = rule,
+            Some(_) => {}
+            None => rules.push(rule),
         }
     }
 
@@ -299,6 +313,14 @@ impl Collector {
             census: self.census,
         }
     }
+}
+
+/// A phrase that no page has: this byte counts as a blank in them.
+const NEVER: &[u8] = b"\0";
+
+/// Whether a phrase never occurs as E2Guardian 5.3.5 reads it, since its end is cut off with the zero behind it.
+const fn is_too_long(phrase: &[u8]) -> bool {
+    phrase.len() == PHRASE_BYTES_MAX
 }
 
 /// The byte order mark of UTF-8.

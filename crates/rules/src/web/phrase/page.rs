@@ -209,7 +209,14 @@ fn score(phrases: &Phrases, views: &[View], now: Moment) -> Score {
     for view in views {
         let next = Score::of(phrases, &view.occurred, &view.counts, now);
         let is_final = next.outcome.is_final();
-        let is_better = is_final || score.as_ref().is_none_or(|score| score.points <= next.points.max(0));
+        let is_535 = phrases.settings.dialect == Dialect::E2guardian535;
+        let is_more = |score: &Score| match next.points {
+            // Of sums below 0 it takes the lowest.
+            ..0 if is_535 => next.points <= score.points && score.points <= 0,
+            0 if is_535 => score.points == 0,
+            points => score.points <= points.max(0),
+        };
+        let is_better = is_final || score.as_ref().is_none_or(is_more);
         if is_better {
             score = Some(next);
         }

@@ -3,8 +3,8 @@
 //! Bytes of ASCII without a reference are handed on as they are. Bytes that are no UTF-8 stay, so that phrases in the encoding of an
 //! undeclared page occur. No more is kept than the beginning of a reference or of a character.
 
-use memchr::memchr;
-use text::entities;
+use memchr::memchr2;
+use text::{entities, references};
 
 /// The longest reference that is decoded.
 const REFERENCE_BYTES_MAX: usize = 34;
@@ -63,6 +63,8 @@ impl Prose {
             let taken = match behind.first() {
                 None => return,
                 Some(b'&') => self.reference(behind, is_last),
+                // Browsers leave it out.
+                Some(0) => Some(1),
                 Some(_) => self.character(behind, is_last),
             };
             match taken {
@@ -87,9 +89,18 @@ impl Prose {
             _ if is_closed => length,
             [b'#', b'x' | b'X', digits @ ..] => 2 + digits.iter().take_while(|byte| byte.is_ascii_hexdigit()).count(),
             [b'#', digits @ ..] => 1 + digits.iter().take_while(|byte| byte.is_ascii_digit()).count(),
-            _ => 0,
+            _ => references::unclosed(name),
         };
-        match entities::character(&name[..length]) {
+        let character = match &name[..length] {
+            b"ZeroWidthSpace"
+            | b"NegativeThinSpace"
+            | b"NegativeMediumSpace"
+            | b"NegativeThickSpace"
+            | b"NegativeVeryThinSpace" => Some('\u{200b}'),
+            b"NoBreak" => Some('\u{2060}'),
+            known => entities::character(known),
+        };
+        match character {
             // The character is text: it begins and ends no tag.
             Some('<' | '>' | '&') => self.shown.push(b' '),
             Some(character) => self.show(character),
@@ -131,7 +142,7 @@ impl Prose {
         match character {
             // Soft hyphens, joiners, marks of direction and of selection.
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => {}
-            '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' => {}
+            '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}' => {}
             // Letters without case, and those that are small, by the blocks in which pages are written.
             '\u{df}'..='\u{ff}' | '\u{430}'..='\u{45f}' | '\u{5d0}'..='\u{e7f}' | '\u{3041}'..='\u{d7ff}' => {
                 push(character)
@@ -149,7 +160,7 @@ impl Prose {
 
 /// How many bytes stand for themselves.
 fn plain(bytes: &[u8]) -> usize {
-    let end = memchr(b'&', bytes).unwrap_or(bytes.len());
+    let end = memchr2(b'&', 0, bytes).unwrap_or(bytes.len());
     let before = &bytes[..end];
     if before.is_ascii() { end } else { before.iter().position(|byte| !byte.is_ascii()).unwrap_or(end) }
 }
@@ -171,6 +182,7 @@ mod tests {
                 "& &no; &aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; &#",
             ),
             ("日本 \u{1f600}", "日本 \u{1f600}"),
+            ("b\0a&ZeroWidthSpace;d b&NoBreak;ad b&shyad b\u{e0061}ad &copyx &no", "bad bad bad bad ©x &no"),
         ] {
             let page = page.as_bytes();
             assert_eq!(String::from_utf8_lossy(&Prose::whole(page, false)), wanted);

@@ -86,8 +86,9 @@ impl Score {
         }
         combinations.iter().for_each(|(members, rule, count)| sum.add(members, *rule, *count));
         for phrase in occurred {
-            if let Some(rule) = phrases.rules.get(*phrase as usize).copied().flatten().filter(|rule| holds(*rule)) {
-                sum.add(&[*phrase], rule, count(phrase));
+            let rules = phrases.rules.get(*phrase as usize).map(Vec::as_slice).unwrap_or_default();
+            if let Some(rule) = rules.iter().filter(|rule| holds(**rule)).max_by_key(|rule| rule.rank()) {
+                sum.add(&[*phrase], *rule, count(phrase));
             }
         }
         sum.finish()

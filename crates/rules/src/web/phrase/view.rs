@@ -267,7 +267,7 @@ const BLOCKS: &[&[u8]] = &[
     b"video",
 ];
 
-/// Text of `<title>` and of `<meta>` tags.
+/// Text of `<title>` and of `<meta>` tags, up to the end of the head or the beginning of the body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Head {
     state: HeadState,
@@ -283,6 +283,8 @@ enum HeadState {
     Name,
     Meta,
     Title,
+    /// The head is over.
+    Over,
 }
 
 impl Head {
@@ -291,6 +293,7 @@ impl Head {
         for &byte in bytes {
             let byte = fold[usize::from(byte)];
             match (self.state, byte) {
+                (HeadState::Over, _) => return,
                 (HeadState::Meta | HeadState::Title, b'<') | (_, b'<') => {
                     into.push(b' ');
                     self.state = HeadState::Name;
@@ -313,7 +316,9 @@ impl Head {
             self.name[self.count] = byte.to_ascii_lowercase();
             self.count += 1;
         }
-        if self.name[..self.count] == *b"meta " {
+        if matches!(&self.name[..self.count], b"/head>" | b"/head " | b"body>" | b"body ") {
+            self.state = HeadState::Over;
+        } else if self.name[..self.count] == *b"meta " {
             self.state = HeadState::Meta;
         } else if byte == b'>' {
             let is_title = !is_over && self.name[..self.count] == *b"title>";
@@ -395,5 +400,7 @@ mod tests {
             out
         };
         assert_eq!(all_cuts("x<title>a</title>y<meta b>z<titles>q<metal c>", run), " a  b   ");
+        assert_eq!(all_cuts("<title>a</title></head><body><title>b</title>", run), " a  ");
+        assert_eq!(all_cuts("<bodyx><meta a><body b><meta c>", run), "  a  ");
     }
 }
