@@ -259,3 +259,44 @@ fn a_request_in_origin_form_is_decided_by_the_host_that_it_names() {
         }
     }
 }
+
+/// The head of the request may be left out (RFC 3507, section 4.8.2).
+#[test]
+fn a_response_without_its_request_is_decided_by_its_type_and_its_phrases() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let group = format!(
+        "naughtynesslimit = 50\nweightedphraselist = '{}'\nmimelist = 'name=bannedmime,path={}'\n",
+        at("weighted"),
+        at("mime")
+    );
+    for (name, text) in [
+        ("e2guardian.conf", ""),
+        ("e2guardianf1.conf", &group),
+        ("weighted", "<zork><60>\n"),
+        ("mime", "application/x-bad\n"),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let gateway = gateway(&format!("[web]\nconfig = \"{}\"", folder.path().display()));
+    let mut wire = gateway.connect();
+    for (kind, body, status) in
+        [("text/html", "a zork b", "200"), ("application/x-bad", "x", "200"), ("text/html", "a b", "204")]
+    {
+        let response = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n");
+        let encapsulated = format!("Encapsulated: res-hdr=0, res-body={}", response.len());
+        wire.send(
+            format!(
+                "RESPMOD icap://a/respmod ICAP/1.0\r\nHost: a\r\nAllow: 204\r\n{encapsulated}\r\n\r\n{response}{:x}\r\n{body}\r\n0\r\n\r\n",
+                body.len()
+            )
+            .as_bytes(),
+        );
+        let told = head(&mut wire);
+        assert!(told.starts_with(&format!("ICAP/1.0 {status} ")), "{kind} {body}: {told}");
+        if status == "200" {
+            assert!(head(&mut wire).starts_with("HTTP/1.1 403 "));
+            chunks(&mut wire).unwrap();
+        }
+    }
+}

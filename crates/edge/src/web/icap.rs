@@ -44,6 +44,9 @@ const STALL_BYTES: RangeInclusive<u64> = 60 << 10..=64 << 10;
 /// How long a client may pause there before its answer begins.
 const STALL_WAIT: Duration = Duration::from_millis(200);
 
+/// The URL of a response whose request is not told: of a host that no list has.
+const NO_URL: &[u8] = b"http://-/";
+
 /// Bytes of a preview that are asked for. All of a small object is in it, and such a one needs no second round trip.
 const PREVIEW_BYTES: u32 = 4 << 10;
 
@@ -193,8 +196,11 @@ impl Session {
 
     /// Decides by the lists on a request, or on the head of its response.
     fn decide(&self, runtime: &Runtime, request: &Request, url: &[u8], flow: &Flow) -> Decision {
-        let Some(head) = &request.http_request else { return Decision::Pass(Pass::default()) };
-        let method = String::from_utf8_lossy(first_word(head.line()));
+        // The head of the request may be left out (RFC 3507, section 4.8.2): types and phrases are decided on all the same.
+        let (no_fields, asked) = (Fields::default(), request.http_request.as_ref());
+        let (fields, line) = asked.map_or((&no_fields, &b"GET"[..]), |head| (&head.fields, head.line()));
+        let url = if asked.is_some() { url } else { NO_URL };
+        let method = String::from_utf8_lossy(first_word(line));
         let facts = RequestFacts {
             client: flow.client,
             user: flow.login.as_deref(),
@@ -202,7 +208,7 @@ impl Session {
             port: self.door.address.tcp().map_or(0, |address| address.port()),
             method: &method,
             url,
-            fields: &head.fields,
+            fields,
             is_tls: url.starts_with(b"https://"),
             has_server_name: false,
             identity: Identity::Proved,
