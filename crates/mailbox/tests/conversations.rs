@@ -398,6 +398,8 @@ async fn who_comes_back_is_told_what_changed() {
     // UIDs of messages that are gone are no error, and their numbers go with the answer.
     client.talk("C: k UID STORE 4 +FLAGS.SILENT (\\Deleted)\nS: * 1 FETCH ...\nS: k OK ...\nC: l EXPUNGE\nS: * VANISHED 4\nS: l OK ...").await;
     back.talk("C: g UID FETCH 1:* (UID)\nS: * 2 FETCH (UID 5)\nS: * VANISHED 4\nS: g OK ...\nC: h UID FETCH 1:* (UID)\nS: * 1 FETCH (UID 5)\nS: h OK ...").await;
+    client.talk("C: m UID MOVE 5 Trash\nS: * OK [COPYUID ...\nS: * VANISHED 5\nS: m OK [HIGHESTMODSEQ ...").await;
+    client.talk("C: n SEARCH OLDER 0\nS: n BAD ...\nC: o SEARCH YOUNGER 0\nS: o BAD ...").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -57,8 +57,7 @@ impl<S: Stream> Session<'_, S> {
                 self.permit(Rights::EXPUNGE)?;
                 let uids = set.map(|set| self.uids_of(&set, true)).transpose()?;
                 let modseq = self.expunge(uids).await?;
-                let code = modseq.filter(|_| self.enabled.condstore).map(|modseq| format!("[HIGHESTMODSEQ {modseq}] "));
-                Ok(Done { text: format!("{}Expunged", code.unwrap_or_default()), untold: Vec::new() })
+                Ok(self.gone(modseq, "Expunged"))
             }
             Operation::Search { search, .. } if search.has_charset && self.enabled.utf8 => {
                 Err(Refusal::Bad("UTF-8 is enabled: no charset"))
@@ -129,6 +128,12 @@ impl<S: Stream> Session<'_, S> {
         let gone = gone.await?;
         let state = self.site.store.state();
         Ok(state.mailbox(number).filter(|_| !gone.is_empty()).map(|mailbox| mailbox.highest_modseq))
+    }
+
+    /// The end of a command that messages have gone by (RFC 7162, section 3.2.7).
+    fn gone(&self, modseq: Option<u64>, word: &str) -> Done {
+        let code = modseq.filter(|_| self.enabled.condstore).map(|modseq| format!("[HIGHESTMODSEQ {modseq}] "));
+        Done { text: code.unwrap_or_default() + word, untold: Vec::new() }
     }
 
     async fn store(&mut self, store: Store) -> Result<Done, Refusal> {
@@ -226,7 +231,9 @@ impl<S: Stream> Session<'_, S> {
         if moves {
             // Before the numbers change (RFC 6851, section 4.3).
             self.server.line(format!("* OK {code} Moved").as_bytes());
-            return done("Moved");
+            let state = self.site.store.state();
+            let modseq = state.mailbox(from).map(|mailbox| mailbox.highest_modseq);
+            return Ok(self.gone(modseq, "Moved"));
         }
         Ok(Done { text: format!("{code} Copied"), untold: Vec::new() })
     }

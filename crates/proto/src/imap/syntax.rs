@@ -143,6 +143,11 @@ impl<'a> Cursor<'a> {
         number(self.while_(|byte| byte.is_ascii_digit())).ok_or("Not a number")
     }
 
+    /// A number above 0.
+    pub fn positive(&mut self) -> Result<u64, Wrong> {
+        self.number().and_then(|number| if number > 0 { Ok(number) } else { Err("Not a number above 0") })
+    }
+
     /// `(a b c)`, at least one of them unless `empty` may be.
     pub fn list<T>(
         &mut self,
