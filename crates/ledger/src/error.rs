@@ -18,6 +18,8 @@ pub enum Error {
     Busy(PathBuf),
     /// It cannot be opened or used for another reason.
     Failed(PathBuf, String),
+    /// A database that is no file cannot be used: the reason.
+    Database(String),
     /// A line of an imported snapshot is invalid: its number, and the reason.
     Line(u64, String),
     /// An exported snapshot could not be written.
@@ -50,6 +52,7 @@ impl fmt::Display for Error {
             Error::Full(path) => write!(f, "{}: no room left on the disk", path.display()),
             Error::Busy(path) => write!(f, "{}: another process was at it for too long", path.display()),
             Error::Failed(path, reason) => write!(f, "{}: {reason}", path.display()),
+            Error::Database(reason) => write!(f, "the database of the cluster: {reason}"),
             Error::Line(line, reason) => write!(f, "line {line}: {reason}"),
             Error::Io(error) => error.fmt(f),
         }

@@ -1,7 +1,8 @@
 //! Storage of what the spam filter has learned, for the site and for each user, behind a small trait.
 //!
 //! [`Ledger`] is the trait; [`Sqlite`] is one file of SQLite with a write-ahead log, which several processes may have
-//! open at once. Each call is one transaction: a killed process leaves all of it or nothing.
+//! open at once. Each call is one transaction: a killed process leaves all of it or nothing. The ledger of a cluster, on
+//! PostgreSQL, is the host's, since there is no network here; the module `law` has the tests that both pass.
 //!
 //! The crate knows no mails, only ids and keys. Bounds: a token's key has five bytes, an owner's name and an id
 //! [`NAME_BYTES_MAX`]; tokens are bounded by calls of [`Ledger::expire`], mails by [`MAILS_MAX`] for each owner, marks
@@ -9,6 +10,9 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod form;
+#[cfg(any(test, feature = "law"))]
+pub mod law;
 mod sqlite;
 
 pub use error::Error;

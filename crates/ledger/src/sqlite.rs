@@ -11,18 +11,15 @@ use std::time::Duration;
 use learn::{Corpus, Counts, Key, Snapshot, Standing, Tokens};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
+use crate::form::{FORGET_MARKS_EVERY, TOUCH_SECONDS, count, cut, key, number, signed};
 use crate::{
-    Alike, Conduct, Error, Fuzzy, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, NAME_BYTES_MAX, Name,
-    Summary,
+    Alike, Conduct, Error, Fuzzy, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, Name, Summary,
 };
 use lessons::{forget_old, known, learn_one, take_back, words};
 use tables::prepare;
 
 /// How long another process is waited for.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
-
-/// A word that was of use is noted so many seconds after the last time, so that few mails write anything.
-const TOUCH_SECONDS: i64 = 21_600;
 
 /// A file that is open.
 #[derive(Debug)]
@@ -74,7 +71,7 @@ impl Sqlite {
     /// Forgets old marks, after so many new ones.
     fn forget_marks(&mut self, added: u64, now: i64) -> Result<(), Error> {
         self.marks_added = self.marks_added.saturating_add(added);
-        if self.marks_added < marks::FORGET_EVERY {
+        if self.marks_added < FORGET_MARKS_EVERY {
             return Ok(());
         }
         self.marks_added = 0;
@@ -103,33 +100,6 @@ fn real(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-fn number(key: Key) -> i64 {
-    key.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))
-}
-
-fn key(number: i64) -> Key {
-    let [.., a, b, c, d, e] = number.to_be_bytes();
-    [a, b, c, d, e]
-}
-
-/// A count, as the file has it.
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-fn count(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
-}
-
-/// Names are cut where they are too long.
-fn cut(name: &str) -> &str {
-    let mut end = name.len().min(NAME_BYTES_MAX);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    &name[..end]
-}
-
 /// The number of an owner, if there is one.
 fn find(transaction: &Transaction<'_>, owner: &str) -> Done<Option<i64>> {
     let mut ask = transaction.prepare_cached("SELECT id FROM owner WHERE name = ?1")?;
@@ -152,10 +122,10 @@ fn corpus(transaction: &Transaction<'_>, owner: i64) -> Done<Corpus> {
 
 fn count_mails(transaction: &Transaction<'_>, owner: i64, is_spam: bool, by: i64) -> Done<()> {
     let mut tell = transaction.prepare_cached(match is_spam {
-        true => "UPDATE owner SET spam = max(spam + ?2, 0) WHERE id = ?1",
-        false => "UPDATE owner SET ham = max(ham + ?2, 0) WHERE id = ?1",
+        true => "UPDATE owner SET spam = iif(?2 > 0 AND spam > ?3 - ?2, ?3, max(spam + ?2, 0)) WHERE id = ?1",
+        false => "UPDATE owner SET ham = iif(?2 > 0 AND ham > ?3 - ?2, ?3, max(ham + ?2, 0)) WHERE id = ?1",
     })?;
-    tell.execute(params![owner, by]).map(drop)
+    tell.execute(params![owner, by, i64::MAX]).map(drop)
 }
 
 impl Ledger for Sqlite {

@@ -8,14 +8,9 @@ use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::{Done, signed};
+use super::Done;
+use crate::form::{ROWS_MAX, SAME_PLACES, rows, signed};
 use crate::{Alike, Fuzzy};
-
-/// Number of equal shingles from which on a text counts as reported already.
-const SAME_PLACES: u8 = 29;
-
-/// Maximum number of compared texts with one shingle.
-const ROWS_MAX: i64 = 256;
 
 /// Tables that form 4 added.
 pub(super) const TABLES: &str = "
@@ -29,12 +24,6 @@ pub(super) const TABLES: &str = "
         PRIMARY KEY (owner, digest)
     ) WITHOUT ROWID;
 ";
-
-/// Returns the rows of a text: values that include the position.
-fn rows(fuzzy: &Fuzzy) -> impl Iterator<Item = i64> {
-    let place = |(place, value): (u32, &u64)| value.rotate_left(place).wrapping_add(u64::from(place)).cast_signed();
-    (0..).zip(&fuzzy.shingles).map(place)
-}
 
 /// Returns the most similar text, and the number of equal shingles.
 fn nearest(transaction: &Transaction<'_>, owner: i64, fuzzy: &Fuzzy) -> Done<Option<(i64, u8)>> {

@@ -3,14 +3,9 @@
 use learn::{Tokens, expire};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::{Done, count, count_mails, cut, number, signed};
+use super::{Done, count_mails};
+use crate::form::{AHEAD_SECONDS, SURPLUS_FACTOR, count, cut, number, signed};
 use crate::{Learned, Lesson};
-
-/// Beyond so many times the bound the oldest words are forgotten, however new.
-const SURPLUS_FACTOR: u64 = 2;
-
-/// Seconds in the future beyond which a date is ignored.
-const AHEAD_SECONDS: i64 = 86_400;
 
 /// How a mail is known: the id, and whether as spam.
 pub(super) fn known<'i>(
@@ -37,10 +32,10 @@ pub(super) fn learn_one(transaction: &Transaction<'_>, owner: i64, lesson: &Less
     let (spam, ham) = (i64::from(lesson.is_spam), i64::from(!lesson.is_spam));
     let mut tell = transaction.prepare_cached(
         "INSERT INTO word (owner, key, spam, ham, at) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT DO UPDATE SET spam = spam + ?3, ham = ham + ?4, at = max(at, ?5)",
+         ON CONFLICT DO UPDATE SET spam = iif(spam = ?6, ?6, spam + ?3), ham = iif(ham = ?6, ?6, ham + ?4), at = max(at, ?5)",
     )?;
     for key in lesson.tokens.keys() {
-        tell.execute(params![owner, number(*key), spam, ham, lesson.at])?;
+        tell.execute(params![owner, number(*key), spam, ham, lesson.at, i64::MAX])?;
     }
     count_mails(transaction, owner, lesson.is_spam, 1)?;
     if let Some(id) = lesson.ids.first() {
@@ -81,7 +76,8 @@ pub(super) fn forget_old(transaction: &Transaction<'_>, owner: i64, words_max: u
         return Ok(0);
     }
     let newest = "SELECT max(at) FROM word WHERE owner = ?1 AND at <= ?2";
-    let newest: Option<i64> = transaction.query_row(newest, params![owner, now + AHEAD_SECONDS], |row| row.get(0))?;
+    let newest: Option<i64> =
+        transaction.query_row(newest, params![owner, now.saturating_add(AHEAD_SECONDS)], |row| row.get(0))?;
     let newest = newest.unwrap_or(now).min(now);
     let Some(surplus) = expire::surplus(all, words_max) else { return Ok(0) };
     let kept = "SELECT at FROM word WHERE owner = ?1 ORDER BY at LIMIT 1 OFFSET ?2";

@@ -5,23 +5,9 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::{Done, signed};
+use super::Done;
+use crate::form::{COME_SECONDS, DELIVERIES_MIN, HOUR_SECONDS, KEEP_SECONDS, signed};
 use crate::{Greeting, Mark};
-
-/// Number of new marks after which old ones are forgotten.
-pub(super) const FORGET_EVERY: u64 = 100_000;
-
-/// Maximum time until a retry, in seconds: two days, then the wait begins anew.
-const COME_SECONDS: i64 = 172_800;
-
-/// Time for which a mark is kept after its last use: 36 days, for monthly mail.
-const KEEP_SECONDS: i64 = 36 * 86_400;
-
-/// Time within which a repeated mark is not written, and counts once.
-const HOUR_SECONDS: i64 = 3_600;
-
-/// Number of hours with deliveries that exempt a sender.
-const DELIVERIES_MIN: i64 = 3;
 
 struct Row {
     first: i64,

@@ -6,11 +6,9 @@
 use learn::Standing;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::{Done, signed};
+use super::Done;
+use crate::form::{TAUGHT, signed};
 use crate::{Conduct, Counts, Name};
-
-/// Count of a mail with a lesson.
-const TAUGHT: u32 = 2;
 
 pub(super) fn find(transaction: &Transaction<'_>, owner: i64, name: &Name) -> Done<Standing> {
     let mut ask = transaction.prepare_cached("SELECT count, total FROM sender WHERE owner = ?1 AND name = ?2")?;
