@@ -63,7 +63,7 @@ use crate::output::Failure;
 /// Room for a few mails without large decompressors.
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use admin::AdminSettings;
-pub use cluster::{ClusterSettings, ObjectSettings};
+pub use cluster::{ClusterSettings, Keeping, ObjectSettings};
 pub use interception::Interception;
 pub use queue::{Outward, QueueSettings};
 pub use store::{Door, StoreSettings};

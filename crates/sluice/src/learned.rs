@@ -1,10 +1,13 @@
-//! Learned data for the doors: a thread that keeps the file open, answers, and writes.
+//! Learned data for the doors: a thread that keeps the ledger open, answers, and writes.
 //!
 //! Nobody waits here: orders that find no room, or that have waited longer than a mail does, are dropped, and whoever has asked is
-//! told so by the channel that closes. A file that cannot be opened, is damaged, or is locked by somebody else is told in the log
-//! once, and tried again every few seconds; meanwhile mails are scored as if nothing were learned.
+//! told so by the channel that closes. A ledger that cannot be opened, is damaged, locked by somebody else or does not answer is told in
+//! the log once, and tried again every few seconds; meanwhile mails are scored as if nothing were learned.
 //!
-//! Bounds: `ORDERS_MAX` orders that wait, each of one mail's words.
+//! The ledger is a file, or the database of a cluster ([`Source`]). A database has two threads: mails that ask do not wait for others
+//! that are learned.
+//!
+//! Bounds: `ORDERS_MAX` orders that wait for a thread, each of one mail's words.
 
 pub mod conduct;
 
@@ -30,6 +33,9 @@ pub const FILE: &str = "learned.db";
 /// Orders that wait.
 const ORDERS_MAX: usize = 1_000;
 
+/// How long lessons wait for a connection that is being made.
+const CONNECTION_WAIT: Duration = Duration::from_secs(10);
+
 /// How long a file that was not to be had is let alone.
 const RETRY_WAIT: Duration = Duration::from_secs(5);
 
@@ -46,16 +52,79 @@ pub fn open(held: &Held) -> Result<Sqlite, Error> {
     Sqlite::open(&held.way().join(FILE))
 }
 
+/// The way to a ledger.
+#[derive(Clone)]
+pub struct Source {
+    /// Tells it from others.
+    name: String,
+    /// Whether it is a database that all nodes of a cluster have.
+    is_shared: bool,
+    open: Arc<Open>,
+}
+
+/// Opens a ledger. Calls wait for its answers as long as mails wait; for a connection that is being made as long as is said.
+type Open = dyn Fn(Waits) -> Result<Box<dyn Ledger>, Error> + Send + Sync;
+
+/// How long calls wait.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits {
+    /// For a connection.
+    pub connection: Duration,
+    /// For an answer that a mail waits for.
+    pub answer: Duration,
+}
+
+impl Waits {
+    /// Those of a command.
+    pub const COMMAND: Waits = Waits { connection: Duration::from_secs(20), answer: Duration::from_secs(10) };
+}
+
+impl Source {
+    /// The file in a folder.
+    pub fn file(folder: &Path) -> Source {
+        let path = folder.join(FILE);
+        let name = path.display().to_string();
+        let open = move |_| Ok(Box::new(Sqlite::open(&path)?) as Box<dyn Ledger>);
+        Source { name, is_shared: false, open: Arc::new(open) }
+    }
+
+    /// A database that all nodes have; its name tells it from others.
+    pub fn shared(
+        name: String,
+        open: impl Fn(Waits) -> Result<Box<dyn Ledger>, Error> + Send + Sync + 'static,
+    ) -> Source {
+        Source { name, is_shared: true, open: Arc::new(open) }
+    }
+
+    /// Whether it is a database that all nodes have.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// When a file cannot be opened. A database is connected to later.
+    pub fn open(&self, waits: Waits) -> Result<Box<dyn Ledger>, Error> {
+        (self.open)(waits)
+    }
+}
+
 /// Seconds since 1970.
 pub fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     i64::try_from(now).unwrap_or(i64::MAX)
 }
 
-/// The thread; it ends with the last who may ask.
+/// The threads; they end with the last who may ask.
 pub struct Memories {
-    orders: SyncSender<Order>,
+    /// What mails wait for.
+    questions: SyncSender<Order>,
+    /// All else; the same thread for a file.
+    lessons: SyncSender<Order>,
     wait: Duration,
+    /// The name of the ledger.
+    name: String,
     /// Settings that it was started with.
     settings: BayesSettings,
     bounds: Bounds,
@@ -93,33 +162,51 @@ impl Memories {
     /// # Errors
     /// When there is no thread to be had.
     pub fn start(
+        source: &Source,
         settings: &BayesSettings,
         bounds: Bounds,
         metrics: &Arc<Metrics>,
         old: Option<&Arc<Memories>>,
     ) -> Result<Arc<Memories>, String> {
-        if let Some(old) = old.filter(|old| old.settings == *settings && old.bounds == bounds) {
+        let is_same =
+            |old: &&Arc<Memories>| old.settings == *settings && old.bounds == bounds && old.name == source.name;
+        if let Some(old) = old.filter(is_same) {
             return Ok(old.clone());
         }
-        let (orders, received) = sync_channel(ORDERS_MAX);
         let wait = Duration::from_millis(settings.wait_ms);
-        let desk = Desk {
-            path: settings.ledger.join(FILE),
-            wait,
-            bounds,
-            metrics: metrics.clone(),
-            file: None,
-            owners: HashMap::new(),
-            senders_looked_at: None,
+        let begin = |name: &str, connection: Duration, former: Option<PathBuf>| {
+            let (orders, received) = sync_channel(ORDERS_MAX);
+            let desk = Desk {
+                source: source.clone(),
+                waits: Waits { connection, answer: wait },
+                bounds,
+                metrics: metrics.clone(),
+                ledger: None,
+                is_lost: false,
+                owners: HashMap::new(),
+                senders_looked_at: None,
+            };
+            let thread = std::thread::Builder::new().name(name.into());
+            let thread = thread.spawn(move || desk.serve(&received, former.as_deref()));
+            thread.map(|_| orders).map_err(|error| format!("spam.bayes: {error}"))
         };
-        let thread = std::thread::Builder::new().name("learned".into()).spawn(move || desk.serve(&received));
-        thread.map_err(|error| format!("spam.bayes: {error}"))?;
-        Ok(Arc::new(Memories { orders, wait, settings: settings.clone(), bounds }))
+        // A mail waits for the answer, too.
+        let questions = begin("learned", wait / 2, None)?;
+        let lessons = match source.is_shared {
+            true => begin("lessons", CONNECTION_WAIT, Some(settings.ledger.join(FILE)))?,
+            false => questions.clone(),
+        };
+        let (name, settings) = (source.name.clone(), settings.clone());
+        Ok(Arc::new(Memories { questions, lessons, wait, name, settings, bounds }))
     }
 
     fn order(&self, owner: &str, work: Work) {
         // Whoever has asked sees its channel closed.
-        let _ = self.orders.try_send(Order { owner: owner.into(), at: Instant::now(), work });
+        let orders = match work {
+            Work::Recall(..) | Work::Greet(..) => &self.questions,
+            Work::Touch(_) | Work::Learn(..) | Work::Count(_) | Work::Vouch(_) => &self.lessons,
+        };
+        let _ = orders.try_send(Order { owner: owner.into(), at: Instant::now(), work });
     }
 }
 
@@ -153,14 +240,16 @@ impl Memory for Memories {
     }
 }
 
-/// State of the thread.
+/// State of a thread.
 struct Desk {
-    path: PathBuf,
-    wait: Duration,
+    source: Source,
+    waits: Waits,
     bounds: Bounds,
     metrics: Arc<Metrics>,
-    /// The file, or when it is tried again.
-    file: Option<Result<Sqlite, Instant>>,
+    /// The ledger, or when it is tried again.
+    ledger: Option<Result<Box<dyn Ledger>, Instant>>,
+    /// Whether a database has not answered the last time.
+    is_lost: bool,
     /// Owners who have learned since the last search for old words, and the time of that search.
     owners: HashMap<Box<str>, Option<Instant>>,
     /// When old senders were looked for last; none until there are some.
@@ -168,7 +257,12 @@ struct Desk {
 }
 
 impl Desk {
-    fn serve(mut self, orders: &Receiver<Order>) {
+    fn serve(mut self, orders: &Receiver<Order>, former: Option<&Path>) {
+        if self.source.is_shared {
+            // The first mail finds it connected.
+            let begun = self.with(|ledger| former.map_or(Ok(()), |former| compare(ledger, former)));
+            begun.unwrap_or_else(|error| self.lose(&error));
+        }
         loop {
             match orders.recv_timeout(EXPIRE_EVERY) {
                 Ok(order) => self.take(order),
@@ -182,7 +276,7 @@ impl Desk {
 
     fn take(&mut self, order: Order) {
         let Order { owner, at, work } = order;
-        let is_late = at.elapsed() > self.wait;
+        let is_late = at.elapsed() > self.waits.answer;
         let done = match work {
             Work::Recall(_, tell) if is_late || tell.is_closed() => Ok(()),
             Work::Recall(recall, tell) => self.with(|file| {
@@ -239,30 +333,36 @@ impl Desk {
         }
     }
 
-    /// The file, opened if need be; nothing is done where it is not to be had.
-    fn with(&mut self, work: impl FnOnce(&mut Sqlite) -> Result<(), Error>) -> Result<(), Error> {
-        let is_due = match &self.file {
+    /// Works with the ledger, opened if need be; nothing is done where it is not to be had.
+    fn with(&mut self, work: impl FnOnce(&mut dyn Ledger) -> Result<(), Error>) -> Result<(), Error> {
+        let is_due = match &self.ledger {
             None => true,
             Some(Err(again)) => Instant::now() >= *again,
             Some(Ok(_)) => false,
         };
         if is_due {
-            self.file = Some(Ok(Sqlite::open(&self.path)?));
+            self.ledger = Some(Ok(self.source.open(self.waits)?));
         }
-        match &mut self.file {
-            Some(Ok(file)) => work(file),
-            _ => Ok(()),
+        let Some(Ok(ledger)) = &mut self.ledger else { return Ok(()) };
+        work(&mut **ledger)?;
+        if std::mem::take(&mut self.is_lost) {
+            tracing::info!("learned data available again");
         }
+        Ok(())
     }
 
-    /// Notes what went wrong: a file that somebody else is at is tried again with the next order, all others in a while.
+    /// Notes what went wrong: a file that somebody else is at is tried again with the next order, all others in a while. A database
+    /// connects again by itself, and answers at once until it has.
     fn lose(&mut self, error: &Error) {
-        // What is there can be read on a full disk.
-        if matches!(error, Error::Full(_)) {
-            tracing::warn!(%error, "disk full, no more mails are learned");
-        } else {
-            tracing::warn!(%error, "learned data unavailable, mails are scored without it");
-            self.file = Some(Err(Instant::now() + RETRY_WAIT));
+        match error {
+            // What is there can be read on a full disk.
+            Error::Full(_) => tracing::warn!(%error, "disk full, no more mails are learned"),
+            Error::Database(_) if std::mem::replace(&mut self.is_lost, true) => {}
+            Error::Database(_) => tracing::warn!(%error, "learned data unavailable, mails are scored without it"),
+            _ => {
+                tracing::warn!(%error, "learned data unavailable, mails are scored without it");
+                self.ledger = Some(Err(Instant::now() + RETRY_WAIT));
+            }
         }
     }
 
@@ -301,11 +401,26 @@ impl Desk {
     }
 }
 
+/// Says that a cluster has learned nothing, and the file that this node had before has.
+fn compare(shared: &mut dyn Ledger, former: &Path) -> Result<(), Error> {
+    let nothing = learn::Corpus::default();
+    if shared.summary("")?.corpus != nothing || !former.exists() {
+        return Ok(());
+    }
+    let found = Sqlite::open(former).and_then(|mut file| file.summary(""));
+    if let Some(corpus) = found.ok().map(|summary| summary.corpus).filter(|corpus| *corpus != nothing) {
+        let (spam, ham, folder) = (corpus.spam, corpus.ham, former.parent().unwrap_or(former).display());
+        let advice = format!("sluice learn export --ledger {folder} | sluice learn import -");
+        tracing::warn!(spam, ham, advice, "the cluster has learned nothing yet, and this node had");
+    }
+    Ok(())
+}
+
 /// Learns or forgets a mail; whether that has changed anything.
-fn learn(file: &mut Sqlite, owner: &str, what: What, lesson: Lesson) -> Result<bool, Error> {
+fn learn(file: &mut dyn Ledger, owner: &str, what: What, lesson: Lesson) -> Result<bool, Error> {
     let tokens = learn::Tokens::of(lesson.keys);
     let conduct = lesson.conduct;
-    let count = |file: &mut Sqlite, counts: &dyn Fn(&Conduct) -> Counts| {
+    let count = |file: &mut dyn Ledger, counts: &dyn Fn(&Conduct) -> Counts| {
         conduct
             .as_ref()
             .map_or(Ok(()), |conduct| file.count(owner, &noted((**conduct).clone()), counts(conduct), now()))

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cluster::{Answer, BLOCK_BYTES, Blocks as _, Folds, TOGETHER};
+use ledger::Summary;
 use mailbox::File;
 use serde_json::json;
 use store::{Device as _, Options};
@@ -13,11 +14,13 @@ use tokio_postgres::Row;
 
 use super::cache::{Cache, marks_of};
 use super::handing::{Handed, Secret, hand_over};
+use super::ledger::Shared;
 use super::objects::Store;
 use super::postgres::{Database, Rows, Session, VOLUME, Volume};
 use super::random::{random, random_name};
 use crate::cli::{Cluster, ClusterCommand};
-use crate::config::{ClusterSettings, Config};
+use crate::config::{ClusterSettings, Config, Keeping};
+use crate::learned::Waits;
 use crate::output::Failure;
 
 const NODES: &str = "
@@ -29,6 +32,8 @@ const SIZES: &str = "
         (select count(*) from sluice.block where volume = $1),
         (select count(object) from sluice.block where volume = $1),
         (select count(*) from sluice.former where volume = $1)";
+
+const LEARNED: &str = "select (select count(*) from sluice.word), (select count(*) from sluice.mark)";
 
 /// A node that has not been heard of for so long is gone, in seconds.
 const SILENT_MAX: i64 = 30;
@@ -62,6 +67,12 @@ async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) 
     let nodes = session.rows(NODES, &[]).await?;
     let sizes = session.rows(SIZES, &[&VOLUME]).await?;
     let [tail, blocks, objects, former] = [0, 1, 2, 3].map(|at| sizes.first().map_or(0, |row| row.get::<_, i64>(at)));
+    // Until a node has used it there are no tables of it.
+    let learned = match settings.learned {
+        Keeping::Shared => session.rows(LEARNED, &[]).await.unwrap_or_default(),
+        Keeping::Node => Vec::new(),
+    };
+    let learned = learned.first().map(|row| [0, 1].map(|at| row.get::<_, i64>(at)));
     let Some(volume) = volume else { return Err("the cluster has no store yet: start a node".into()) };
     let mut out = stdout().lock();
     if as_json {
@@ -69,7 +80,8 @@ async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) 
         let volume = json!({"owner": volume.owner, "epoch": volume.renewal.epoch, "flush": volume.flush, "wanted": volume.wanted,
             "bytes": volume.bytes, "tail_bytes": tail, "blocks": blocks,
             "objects": objects, "former_objects": former, "fold_error": volume.trouble});
-        writeln!(out, "{}", json!({"store": volume, "nodes": nodes}))?;
+        let learned = learned.map(|[words, marks]| json!({"words": words, "marks": marks}));
+        writeln!(out, "{}", json!({"store": volume, "learned": learned, "nodes": nodes}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let owner = volume.owner.as_deref().unwrap_or("nobody");
@@ -77,6 +89,9 @@ async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) 
     writeln!(out, "database: {} MiB in blocks, {} KiB behind them", blocks - objects, tail >> 10)?;
     if objects + former > 0 || settings.objects.is_some() {
         writeln!(out, "objects: {objects} MiB in blocks, {former} MiB to be deleted later")?;
+    }
+    if let Some([words, marks]) = learned {
+        writeln!(out, "learned: {words} words, {marks} marks of greylisting")?;
     }
     if let Some(trouble) = &volume.trouble {
         writeln!(out, "wrong: changes stay behind the blocks: {trouble}")?;
@@ -156,6 +171,9 @@ async fn check(
         Ok(_) => say("version", Err("no answer".into())),
         Err(error) => say("version", Err(error.clone())),
     }
+    if settings.learned == Keeping::Shared {
+        say("learned", learned(database).await);
+    }
     for row in session.rows(NODES, &[]).await.unwrap_or_default() {
         let (name, address): (&str, &str) = (row.get("name"), row.get("address"));
         if name != settings.node {
@@ -163,6 +181,15 @@ async fn check(
         }
     }
     if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether the ledger of the cluster can be used.
+async fn learned(database: &Database) -> Result<String, String> {
+    let database = database.clone();
+    let check = move || Shared::open(database, Waits::COMMAND)?.check();
+    let checked = tokio::task::spawn_blocking(check).await.map_err(|error| error.to_string())?;
+    let Summary { corpus, words, .. } = checked.map_err(|error| error.to_string())?;
+    Ok(format!("{words} words of {} mails", corpus.spam + corpus.ham))
 }
 
 /// Whether no mail of commands waits here: the node that has the store takes mail of its own commands alone.

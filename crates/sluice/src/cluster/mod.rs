@@ -6,6 +6,8 @@
 //!  other nodes: member waits, cache follows ◄──────────────── objects: blocks, if there is a bucket ◄── fold ─┘
 //! ```
 //!
+//! What the nodes have learned is in the same database ([`ledger`]).
+//!
 //! The protocol is that of the crate `cluster`, without sockets and clocks; here is what it runs on. A node that is killed or cut off is
 //! followed by another after the lease. What was acknowledged is in PostgreSQL, on a quorum of its servers.
 
@@ -13,6 +15,7 @@ mod cache;
 pub mod command;
 mod fold;
 pub mod handing;
+pub mod ledger;
 mod link;
 mod member;
 mod objects;

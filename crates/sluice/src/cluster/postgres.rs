@@ -158,6 +158,30 @@ impl Database {
         connected.map_err(|_| "no answer".to_owned())?.map_err(|error| describe(&error))?
     }
 
+    /// Connects to the primary, for what needs no standby.
+    ///
+    /// # Errors
+    /// When no server is the primary.
+    pub async fn client(&self, name: &str) -> Result<Client, String> {
+        let mut config = self.config.clone();
+        config.application_name(name);
+        let connected = async {
+            Ok(match &self.tls {
+                Some(tls) => driven(config.connect(tls.clone()).await?),
+                None => driven(config.connect(NoTls).await?),
+            })
+        };
+        answered(connected).await.map(|(client, _)| client)
+    }
+
+    /// The database of a URL, for tests.
+    #[cfg(test)]
+    pub fn at(url: &str) -> Database {
+        let mut config: Config = url.parse().expect("a URL");
+        config.connect_timeout(CONNECT_WAIT).target_session_attrs(TargetSessionAttrs::ReadWrite);
+        Database { config, tls: None, synchronous: false, lease: 10.0 }
+    }
+
     async fn begin(&self) -> Result<Result<Session, String>, tokio_postgres::Error> {
         let (client, warned) = match &self.tls {
             Some(tls) => driven(self.config.connect(tls.clone()).await?),

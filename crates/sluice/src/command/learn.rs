@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inspect::{Reputation, RuleFile, Studied, Study, fuzzy};
 use learn::Snapshot;
 use learn::backup::LINE_BYTES_MAX;
-use ledger::{Counts, Error, Learned, Ledger, Lesson, Sqlite, Summary};
+use ledger::{Counts, Error, Learned, Ledger, Lesson, Summary};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::run::{Engine, EngineOptions, Expressions};
 use serde_json::json;
@@ -24,9 +24,10 @@ use serde_json::json;
 use crate::cli::{Learn, LearnCommand, LearnMails};
 use crate::config::rule_files;
 
+use crate::cluster;
 use crate::config::Config;
 use crate::learned::conduct::{compared, noted, taught};
-use crate::learned::{now, open};
+use crate::learned::{Source, Waits, now, open};
 use crate::mails::{Found, Mails};
 use crate::output::Failure;
 use crate::process::confine::Reach;
@@ -56,18 +57,25 @@ pub fn run(args: &Learn) -> Result<ExitCode, Failure> {
         }
         _ => None,
     };
-    let (place, sources) = place(args)?;
+    let Place { folder, shared, sources } = place(args)?;
     privileges::harden()?;
-    let held = privileges::enter_reading(&place)?;
-    Reach::reading().confine(&[&held])?;
-    let mut ledger = open(&held)?;
+    let held = privileges::enter_reading(&folder)?;
+    let mut reach = Reach::reading();
+    if shared.is_some() {
+        reach.connect();
+    }
+    reach.confine(&[&held])?;
+    let mut ledger = match shared {
+        Some(shared) => shared.open(Waits::COMMAND)?,
+        None => Box::new(open(&held)?),
+    };
     let user = &*args.user;
     match &args.command {
         LearnCommand::Ham(_) => Learner::new(args, &sources, ledger)?.learn(&mails.unwrap_or_default(), Some(false)),
         LearnCommand::Spam(_) => Learner::new(args, &sources, ledger)?.learn(&mails.unwrap_or_default(), Some(true)),
         LearnCommand::Forget(_) => Learner::new(args, &sources, ledger)?.learn(&mails.unwrap_or_default(), None),
-        LearnCommand::Import { .. } => import(args, &mut ledger, snapshot),
-        LearnCommand::Export => export(&mut ledger, user),
+        LearnCommand::Import { .. } => import(args, &mut *ledger, snapshot),
+        LearnCommand::Export => export(&mut *ledger, user),
         LearnCommand::Stat => {
             print(args, ledger.summary(user)?);
             Ok(ExitCode::SUCCESS)
@@ -89,25 +97,35 @@ fn list(of: &LearnMails) -> Result<Mails, Failure> {
     Mails::list(&of.files, of.mbox, of.dir, bytes_max)
 }
 
-/// The folder of the ledger, and the rules whose settings hold.
-fn place(args: &Learn) -> Result<(PathBuf, RuleSources), Failure> {
+/// The ledger, and the rules whose settings hold.
+struct Place {
+    folder: PathBuf,
+    /// The ledger of a cluster, in place of the folder's.
+    shared: Option<Source>,
+    sources: RuleSources,
+}
+
+fn place(args: &Learn) -> Result<Place, Failure> {
     let mut sources = RuleSources { folders: args.folders.clone(), more: Vec::new() };
-    let ledger = match &args.ledger {
-        Some(ledger) => ledger.clone(),
+    let (folder, shared) = match &args.ledger {
+        Some(ledger) => (ledger.clone(), None),
         None => {
             let config = Config::read(&args.config)?;
             sources.more = config.more_rules();
             if sources.folders.is_empty() {
                 sources.folders = config.rule_folders().unwrap_or_default();
             }
-            let ledger = config.spam.and_then(|spam| spam.bayes).map(|bayes| bayes.ledger);
-            ledger.ok_or_else(|| format!("{}: no [spam.bayes], and no --ledger DIR", args.config.display()))?
+            let folder = config.spam.as_ref().and_then(|spam| spam.bayes.as_ref()).map(|bayes| bayes.ledger.clone());
+            let folder =
+                folder.ok_or_else(|| format!("{}: no [spam.bayes], and no --ledger DIR", args.config.display()))?;
+            let source = cluster::ledger::source(&config, &folder)?;
+            (folder, Some(source).filter(Source::is_shared))
         }
     };
     if sources.folders.is_empty() {
         sources.folders = rule_files::standard();
     }
-    Ok((ledger, sources))
+    Ok(Place { folder, shared, sources })
 }
 
 /// Rules whose settings hold for what is learned: folders, and files that a configuration makes.
@@ -137,7 +155,7 @@ struct Tally {
 struct Learner<'a> {
     args: &'a Learn,
     studies: Studies,
-    ledger: Sqlite,
+    ledger: Box<dyn Ledger>,
     tally: Tally,
 }
 
@@ -155,7 +173,7 @@ struct Studies {
 }
 
 impl<'a> Learner<'a> {
-    fn new(args: &'a Learn, sources: &RuleSources, ledger: Sqlite) -> Result<Learner<'a>, Failure> {
+    fn new(args: &'a Learn, sources: &RuleSources, ledger: Box<dyn Ledger>) -> Result<Learner<'a>, Failure> {
         let engine = engine(sources)?;
         let study = Study::new(&engine);
         if !study.is_on() {
@@ -207,7 +225,7 @@ impl<'a> Learner<'a> {
             for (Studied { ids, tokens, .. }, beside) in studied.iter().zip(beside) {
                 let was_there = self.ledger.forget(user, ids, tokens)?;
                 *if was_there { &mut self.tally.forgotten } else { &mut self.tally.unknown } += 1;
-                count(&mut self.ledger, user, beside, None, now)?;
+                count(&mut *self.ledger, user, beside, None, now)?;
             }
             return Ok(());
         };
@@ -222,7 +240,7 @@ impl<'a> Learner<'a> {
                 Learned::Known => &mut self.tally.known,
             } += 1;
             if learned != Learned::Known {
-                count(&mut self.ledger, user, beside, Some(is_spam), now)?;
+                count(&mut *self.ledger, user, beside, Some(is_spam), now)?;
             }
         }
         Ok(())
@@ -305,7 +323,7 @@ impl Studies {
 
 /// A mail counts for who has sent it and for those that are like it, as somebody says; none: no more.
 fn count(
-    ledger: &mut Sqlite,
+    ledger: &mut dyn Ledger,
     user: &str,
     Beside { conduct, fuzzy }: Beside,
     is_spam: Option<bool>,
@@ -325,7 +343,7 @@ fn bar(total_bytes: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total_bytes), ProgressDrawTarget::stderr()).with_style(style)
 }
 
-fn import(args: &Learn, ledger: &mut Sqlite, file: Option<File>) -> Result<ExitCode, Failure> {
+fn import(args: &Learn, ledger: &mut dyn Ledger, file: Option<File>) -> Result<ExitCode, Failure> {
     let input: Box<dyn Read> = match file {
         Some(file) => Box::new(file),
         None => Box::new(io::stdin().lock()),
@@ -355,7 +373,7 @@ fn import(args: &Learn, ledger: &mut Sqlite, file: Option<File>) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-fn export(ledger: &mut Sqlite, user: &str) -> Result<ExitCode, Failure> {
+fn export(ledger: &mut dyn Ledger, user: &str) -> Result<ExitCode, Failure> {
     let mut out = BufWriter::new(crate::output::out());
     ledger.export(user, &mut |item| out.write_all(item.line().as_bytes()))?;
     out.flush()?;

@@ -18,7 +18,7 @@ use std::{fs, io, thread};
 
 use flow::{Alike, Answer, Ask, Points, Standing};
 use inspect::{Inquest, Reputation, RuleFile, Study, fuzzy};
-use ledger::{Ledger as _, Sqlite};
+use ledger::Ledger;
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::preferences::BYTES_MAX;
 use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Hit, Outcome, Report, Scratch};
@@ -26,9 +26,10 @@ use rules::spam::{File, Preferences, Recalled, ScoreSet};
 use serde_json::{Value, json};
 
 use crate::cli::{self, SpamCheck, SpamCommand};
+use crate::cluster;
 use crate::config::{Config, rule_files};
-use crate::learned;
 use crate::learned::conduct::{compared, noted, rated};
+use crate::learned::{self, Waits};
 use crate::output::Failure;
 use crate::process::confine::Reach;
 use crate::process::privileges;
@@ -55,6 +56,8 @@ struct Basis {
     folders: Vec<PathBuf>,
     more: Vec<RuleFile>,
     ledger: Option<PathBuf>,
+    /// The ledger of a cluster, in place of the folder's.
+    shared: Option<learned::Source>,
     resolvers: Vec<SocketAddr>,
     is_local: bool,
     required: Option<f64>,
@@ -66,6 +69,7 @@ impl Basis {
             folders: args.folders.clone(),
             more: Vec::new(),
             ledger: args.ledger.clone(),
+            shared: None,
             resolvers: args.resolvers.clone(),
             is_local: args.local,
             required: None,
@@ -90,7 +94,11 @@ impl Basis {
         self.more = config.more_rules();
         self.is_local |= !spam.network;
         self.required = spam.required.map(Points::value);
-        self.ledger = self.ledger.take().or_else(|| spam.bayes.as_ref().map(|bayes| bayes.ledger.clone()));
+        if let Some(bayes) = spam.bayes.as_ref().filter(|_| self.ledger.is_none()) {
+            let source = cluster::ledger::source(&config, &bayes.ledger)?;
+            self.shared = Some(source).filter(learned::Source::is_shared);
+            self.ledger = Some(bayes.ledger.clone());
+        }
         if self.folders.is_empty() {
             self.folders = config.rule_folders().unwrap_or_default();
         }
@@ -106,7 +114,7 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let held = basis.ledger.as_deref().map(privileges::enter_reading).transpose()?;
     let mut reach = Reach::reading();
-    if !basis.is_local && args.zone.is_none() {
+    if !basis.is_local && args.zone.is_none() || basis.shared.is_some() {
         reach.connect();
     }
     reach.confine(&held.iter().collect::<Vec<_>>())?;
@@ -120,7 +128,12 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     let set = ScoreSet { net: !basis.is_local, bayes: held.is_some() };
     let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
     let preferences = args.prefs.as_deref().map(|path| preferences(&engine, path)).transpose()?;
-    let learned = held.as_ref().map(learned::open).transpose()?.map(Mutex::new);
+    let learned = match (&basis.shared, &held) {
+        (Some(shared), _) => Some(shared.open(Waits::COMMAND)?),
+        (None, Some(held)) => Some(Box::new(learned::open(held)?) as Box<dyn Ledger>),
+        (None, None) => None,
+    };
+    let learned = learned.map(Mutex::new);
     let study = Study::new(&engine);
     let reputation = Reputation::new(&engine).filter(|_| learned.is_some());
     let (required, host, now) = (basis.required, host(), now());
@@ -173,7 +186,7 @@ struct Checker<'c> {
     study: Study,
     reputation: Option<Reputation>,
     preferences: Option<Preferences>,
-    learned: Option<Mutex<Sqlite>>,
+    learned: Option<Mutex<Box<dyn Ledger>>>,
     /// The score of spam that a configuration sets.
     required: Option<f64>,
     args: &'c SpamCheck,

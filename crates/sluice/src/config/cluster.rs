@@ -36,8 +36,22 @@ pub struct ClusterSettings {
     /// Whether mail is taken only where PostgreSQL has synchronous standbys.
     #[serde(default = "yes")]
     pub synchronous: bool,
+    /// Where it is kept what mails have taught: `shared` by all nodes in the database, or with each `node` in its own file.
+    #[serde(default)]
+    pub learned: Keeping,
     /// A bucket for the blocks of the store.
     pub objects: Option<ObjectSettings>,
+}
+
+/// `learned` of `[cluster]`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keeping {
+    /// In the database.
+    #[default]
+    Shared,
+    /// In a file of each node.
+    Node,
 }
 
 /// `[cluster.objects]`

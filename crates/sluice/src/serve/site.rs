@@ -31,6 +31,7 @@ use super::rights;
 use super::scorer::SpamRules;
 use super::watcher::Stamp;
 use crate::cli::Serve;
+use crate::cluster;
 use crate::config::Config;
 use crate::database::{self, Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
@@ -313,7 +314,8 @@ fn memories(
     let senders = config.spam.as_ref().and_then(|spam| spam.reputation).unwrap_or_default();
     let reports = config.spam.as_ref().and_then(|spam| spam.fuzzy).unwrap_or_default();
     let bounds = Bounds { words_max: rules.words_max, senders, reports };
-    Memories::start(bayes, bounds, metrics, old).map(Some)
+    let source = cluster::ledger::source(config, &bayes.ledger)?;
+    Memories::start(&source, bayes, bounds, metrics, old).map(Some)
 }
 
 /// The mail store: the same through all reloads.
