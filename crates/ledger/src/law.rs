@@ -455,7 +455,11 @@ fn ask(chance: &mut Chance, owner: &'static str, now: i64) -> Ask {
         3 => Box::new(move |ledger| format!("{:?}", ledger.forget(owner, &lesson.ids, &lesson.tokens).unwrap())),
         4 => Box::new(move |ledger| {
             ledger.touch(owner, lesson.tokens.keys(), now).unwrap();
-            let recalled = ledger.recall(owner, lesson.tokens.keys()).unwrap();
+            let fuzzy = Fuzzy { shingles: (0..32).collect(), parts: vec![[3; 16]] };
+            let names: Vec<Name> = (0..9).map(|name| [name; 16]).collect();
+            let recalled = ledger.ask(owner, lesson.tokens.keys(), &names, Some(&fuzzy)).unwrap();
+            assert_eq!(recalled.words, ledger.recall(owner, lesson.tokens.keys()).unwrap().1);
+            assert_eq!(ledger.ask(owner, &[], &[], None).unwrap().alike, None);
             format!("{recalled:?} {:?}", ledger.summary(owner).unwrap())
         }),
         5..=7 => {

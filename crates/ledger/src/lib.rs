@@ -124,6 +124,19 @@ pub enum Learned {
     Known,
 }
 
+/// Everything that a ledger knows about one mail.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recalled {
+    /// See [`Ledger::recall`].
+    pub corpus: Corpus,
+    /// See [`Ledger::recall`].
+    pub words: Vec<learn::Counts>,
+    /// See [`Ledger::standings`].
+    pub standings: Vec<Standing>,
+    /// See [`Ledger::alike`]; none where nothing was to be compared.
+    pub alike: Option<Alike>,
+}
+
 /// Numbers about an owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
@@ -213,6 +226,17 @@ pub trait Ledger: Send {
     /// # Errors
     /// The file cannot be read.
     fn alike(&mut self, owner: &str, fuzzy: &Fuzzy) -> Result<Alike, Error>;
+
+    /// Answers [`Ledger::recall`], [`Ledger::standings`] and [`Ledger::alike`] together.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn ask(&mut self, owner: &str, keys: &[Key], names: &[Name], fuzzy: Option<&Fuzzy>) -> Result<Recalled, Error> {
+        let (corpus, words) = self.recall(owner, keys)?;
+        let standings = self.standings(owner, names)?;
+        let alike = fuzzy.map(|fuzzy| self.alike(owner, fuzzy)).transpose()?;
+        Ok(Recalled { corpus, words, standings, alike })
+    }
 
     /// Reports a mail as spam, or with `false` forgets all nearly equal reports.
     ///

@@ -280,17 +280,16 @@ impl Desk {
         let done = match work {
             Work::Recall(_, tell) if is_late || tell.is_closed() => Ok(()),
             Work::Recall(recall, tell) => self.with(|file| {
-                let (corpus, counts) = file.recall(&owner, &recall.keys)?;
-                let standings = file.standings(&owner, &recall.names)?.into_iter();
-                let alike = recall.fuzzy.map(|fuzzy| file.alike(&owner, &compared(fuzzy))).transpose()?;
-                let alike = alike.map(|alike| Alike { places: alike.places, has_part: alike.has_part });
-                let standings = standings.map(|known| Standing::new(known.count, known.total)).collect();
-                let words = counts.into_iter().map(|word| Word { key: word.key, spam: word.spam, ham: word.ham });
+                let fuzzy = recall.fuzzy.map(compared);
+                let found = file.ask(&owner, &recall.keys, &recall.names, fuzzy.as_ref())?;
+                let alike = found.alike.map(|alike| Alike { places: alike.places, has_part: alike.has_part });
+                let standings = found.standings.into_iter().map(|known| Standing::new(known.count, known.total));
+                let words = found.words.into_iter().map(|word| Word { key: word.key, spam: word.spam, ham: word.ham });
                 let _ = tell.send(Recalled {
-                    spam: corpus.spam,
-                    ham: corpus.ham,
+                    spam: found.corpus.spam,
+                    ham: found.corpus.ham,
                     words: words.collect(),
-                    standings,
+                    standings: standings.collect(),
                     alike,
                 });
                 Ok(())

@@ -25,7 +25,9 @@ use std::time::Duration;
 
 use learn::{Corpus, Key, Snapshot, Standing, Tokens};
 use ledger::form::FORGET_MARKS_EVERY;
-use ledger::{Alike, Conduct, Counts, Error, Fuzzy, Greeting, Learned, Ledger, Lesson, MARKS_MAX, Mark, Name, Summary};
+use ledger::{
+    Alike, Conduct, Counts, Error, Fuzzy, Greeting, Learned, Ledger, Lesson, MARKS_MAX, Mark, Name, Recalled, Summary,
+};
 
 use line::Line;
 
@@ -156,9 +158,6 @@ impl Ledger for Shared {
     }
 
     fn standings(&mut self, owner: &str, names: &[Name]) -> Result<Vec<Standing>, Error> {
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
         self.line.call(self.waits.answer, async |session| senders::standings(session, owner, names).await)
     }
 
@@ -171,7 +170,21 @@ impl Ledger for Shared {
     }
 
     fn alike(&mut self, owner: &str, fuzzy: &Fuzzy) -> Result<Alike, Error> {
-        self.line.call(self.waits.answer, async |session| reports::alike(session, owner, fuzzy).await)
+        let alike =
+            self.line.call(self.waits.answer, async |session| reports::alike(session, owner, Some(fuzzy)).await)?;
+        Ok(alike.unwrap_or_default())
+    }
+
+    /// The questions go together, so that a mail waits for the way to the database once.
+    fn ask(&mut self, owner: &str, keys: &[Key], names: &[Name], fuzzy: Option<&Fuzzy>) -> Result<Recalled, Error> {
+        self.line.call(self.waits.answer, async |session| {
+            let ((corpus, words), standings, alike) = tokio::try_join!(
+                words::recall(session, owner, keys),
+                senders::standings(session, owner, names),
+                reports::alike(session, owner, fuzzy),
+            )?;
+            Ok(Recalled { corpus, words, standings, alike })
+        })
     }
 
     fn report(&mut self, owner: &str, fuzzy: &Fuzzy, is_spam: bool, now: i64) -> Result<(), Error> {

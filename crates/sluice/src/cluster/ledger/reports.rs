@@ -21,13 +21,15 @@ const ALIKE: &str = "
             group by report order by 1 desc limit 1), 0)
     from sluice.learner l where name = $1";
 
-pub async fn alike(session: &Session, owner: &str, fuzzy: &Fuzzy) -> Done<Alike> {
+/// Compares a mail, if it is to be.
+pub async fn alike(session: &Session, owner: &str, fuzzy: Option<&Fuzzy>) -> Done<Option<Alike>> {
+    let Some(fuzzy) = fuzzy else { return Ok(None) };
     let shingles: Vec<i64> = rows(fuzzy).collect();
     let row = session.row(ALIKE, &[&cut(owner).as_bytes(), &digests(fuzzy), &shingles, &ROWS_MAX]).await?;
-    Ok(row.map_or_else(Alike::default, |row| Alike {
+    Ok(Some(row.map_or_else(Alike::default, |row| Alike {
         places: u8::try_from(row.get::<_, i64>(1)).unwrap_or(u8::MAX),
         has_part: row.get(0),
-    }))
+    })))
 }
 
 const NEAREST: &str = "

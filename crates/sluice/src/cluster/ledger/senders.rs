@@ -21,6 +21,9 @@ const STANDINGS: &str = "
     select name, count, total from sluice.sender where owner = (select id from sluice.learner where name = $1) and name = any($2)";
 
 pub async fn standings(session: &Session, owner: &str, names: &[Name]) -> Done<Vec<Standing>> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
     let all: Vec<&[u8]> = names.iter().map(<[u8; 16]>::as_slice).collect();
     let rows = session.rows(STANDINGS, &[&cut(owner).as_bytes(), &all]).await?;
     let standing = |count, total| Standing { count: u32::try_from(unsigned(count)).unwrap_or(u32::MAX), total };
