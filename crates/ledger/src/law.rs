@@ -216,7 +216,7 @@ fn names_may_be_long_and_of_any_bytes(ledger: &mut dyn Ledger) {
             let lesson =
                 Lesson { tokens: Tokens::of(keys.clone()), ..lesson(&format!("{mail}\0{longer}"), true, &[], 1) };
             // Of ids as long as that only the beginning is kept.
-            let known = ledger.learn(owner, &[lesson.clone()]).unwrap();
+            let known = ledger.learn(owner, std::slice::from_ref(&lesson)).unwrap();
             assert_eq!((known, ledger.learn(owner, &[lesson]).unwrap()), (vec![Learned::New], vec![Learned::Known]));
         }
     }
@@ -381,7 +381,7 @@ pub fn loses_nothing_at_once(open: &(dyn Fn() -> Box<dyn Ledger> + Sync), owner:
                 for _ in 0..steps {
                     let lesson = chance.lesson();
                     match chance.below(8) {
-                        0 => drop(ledger.touch(owner, lesson.tokens.keys(), DAY).unwrap()),
+                        0 => ledger.touch(owner, lesson.tokens.keys(), DAY).unwrap(),
                         1 | 2 => drop(ledger.forget(owner, &lesson.ids, &lesson.tokens).unwrap()),
                         _ => drop(ledger.learn(owner, &[lesson, chance.lesson()]).unwrap()),
                     }

@@ -153,8 +153,7 @@ impl Database {
     /// # Errors
     /// When no server is the primary, or it acknowledges alone.
     pub async fn connect(&self) -> Result<Session, String> {
-        let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
-        let connected = timeout(CONNECT_WAIT * hosts + ANSWER_WAIT, self.begin()).await;
+        let connected = timeout(self.patience(), self.begin()).await;
         connected.map_err(|_| "no answer".to_owned())?.map_err(|error| describe(&error))?
     }
 
@@ -171,7 +170,13 @@ impl Database {
                 None => driven(config.connect(NoTls).await?),
             })
         };
-        answered(connected).await.map(|(client, _)| client)
+        let connected = timeout(self.patience(), connected).await.map_err(|_| "no answer".to_owned())?;
+        connected.map(|(client, _)| client).map_err(|error| describe(&error))
+    }
+
+    /// How long a connection may take, to whichever server.
+    fn patience(&self) -> Duration {
+        CONNECT_WAIT * u32::try_from(self.config.get_hosts().len()).unwrap_or(1) + ANSWER_WAIT
     }
 
     /// The database of a URL, for tests.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Idle ── the pause is over ──► Connecting ── connected ──► Ready
-//!   ▲                                │ failed                  │ an error, no answer in time, or closed
+//!   ▲                                │ failed, paused          │ an error or closed; no answer in time, paused
 //!   └────────────────────────────────┴─────────────────────────┘
 //! ```
 //! A call waits for a connection until it has been made for as long as the caller is patient, and after that fails at once: an
@@ -23,8 +23,11 @@ use tokio_postgres::{Client, Row, Statement};
 use super::{RETRIES_MAX, tables};
 use crate::cluster::postgres::{Database, describe};
 
-/// The pause after a connection that could not be made.
+/// The pause after a connection that could not be made, or did not answer in time.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// How long it may take to make the tables: others may be at it.
+const TABLES_WAIT: Duration = Duration::from_secs(30);
 
 /// The outcome of statements.
 pub type Done<T> = Result<T, tokio_postgres::Error>;
@@ -127,7 +130,11 @@ impl Line {
                 return Ok(answer);
             }
             Ok(Err(error)) => describe(&error),
-            Err(_) => format!("no answer in {} ms", limit.as_millis()),
+            Err(_) => {
+                // All mails of the pause go on at once.
+                self.state = State::Idle(Instant::now() + PAUSE);
+                format!("no answer in {} ms", limit.as_millis())
+            }
         };
         self.reason.clone_from(&reason);
         Err(Error::Database(reason))
@@ -147,7 +154,8 @@ pub struct Session {
 
 impl Session {
     async fn prepare(client: Client) -> Result<Session, String> {
-        tables::prepare(&client).await?;
+        let prepared = timeout(TABLES_WAIT, tables::prepare(&client)).await;
+        prepared.map_err(|_| "no answer about the tables".to_owned())??;
         Ok(Session { client, statements: Mutex::default() })
     }
 

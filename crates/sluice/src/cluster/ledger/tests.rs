@@ -199,6 +199,30 @@ fn a_database_that_is_killed_costs_a_bounded_wait_and_no_count() {
 }
 
 #[test]
+fn a_database_that_stands_still_costs_an_answer_and_then_a_pause() {
+    let Some(server) = Server::start() else { return };
+    let waits = Waits { connection: Duration::from_secs(20), answer: Duration::from_secs(1) };
+    let mut ledger = Shared::open(server.database("still"), waits).unwrap();
+    let greeting = Greeting { triplets: vec![[1; 16]], vouchers: Vec::new(), delay: 300 };
+    until(|| ledger.greet(&greeting, 0).ok());
+    // Another transaction has the mark.
+    let url = format!("postgresql://postgres@127.0.0.1:{}/still", server.port);
+    let hold = "begin; update sluice.mark set last = 1; select pg_sleep(600)";
+    let mut holder = Command::new("psql").args(["-AtXqc", hold, &url]).spawn().unwrap();
+    until(|| ledger.greet(&greeting, 0).err());
+    // They would wait for a second each.
+    let begin = Instant::now();
+    for _ in 0..100 {
+        let _ = ledger.greet(&greeting, 0);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    server.say_in("still", "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()");
+    until(|| ledger.greet(&greeting, 0).ok());
+}
+
+#[test]
 fn a_database_that_never_answers_costs_one_wait() {
     // It takes connections, and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
