@@ -9,6 +9,7 @@
 //! in a statement that does nothing once the volume has another epoch: a former owner can write no more. [`Lease`] says until when the
 //! owner may be sure that nobody else has taken the volume over. [`Marks`] say which blocks of a cache can be believed when its node takes
 //! the volume again. [`Folds`] says in which order objects and rows are written, so that each row has its object.
+//! [`step`] decides between a file that each node has and its document in the database.
 //!
 //! The crate has no socket, file, clock or thread. Hosts implement [`Engine`] and [`Blocks`] over a database, [`Objects`] over a bucket.
 #![cfg_attr(not(test), no_std)]
@@ -16,6 +17,7 @@
 
 extern crate alloc;
 
+mod document;
 mod fold;
 mod lease;
 mod marks;
@@ -23,6 +25,7 @@ mod object;
 mod runs;
 mod tail;
 
+pub use document::{Digest, Held, Step, Version, step};
 pub use fold::{Blocks, Folds, Objects, Row, TOGETHER};
 pub use lease::{Duty, Lease, Renewal, Vigil};
 pub use marks::{BLOCK_BYTES, Marks, blocks_of};
