@@ -425,27 +425,37 @@ pub fn edit(
     name: &str,
     change: impl FnOnce(Option<Account>) -> Result<Option<Account>, String>,
 ) -> io::Result<()> {
-    let name = checked(name).map_err(io::Error::other)?;
-    rewrite(path, |before| {
-        Directory::parse(before)?;
-        let is_it = |line: &&str| {
-            let named = line.trim().split(':').next().unwrap_or_default().to_ascii_lowercase();
-            named == name && !line.trim().starts_with('#')
-        };
-        let found = before.lines().find(is_it).map(|line| Account::parse(line.trim())).transpose()?;
-        let known = found.as_ref().map(|account| account.aliases.clone()).unwrap_or_default();
-        let account = change(found)?;
-        let mut lines: Vec<String> = before.lines().filter(|line| !is_it(line)).map(str::to_owned).collect();
-        lines.extend(account.as_ref().map(Account::line));
-        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        let directory = Directory::parse(&text)?;
-        let new = account.iter().flat_map(|account| &account.aliases).filter(|alias| !known.contains(alias));
-        // Mail to it would go to its owner alone, and a second account could write in its name.
-        match new.filter(|alias| **alias != name).find(|alias| directory.accounts.contains_key(*alias)) {
-            Some(taken) => Err(format!("{taken} is the name of an account")),
-            None => Ok(text),
-        }
-    })
+    rewrite(path, |before| edited(before, name, change))
+}
+
+/// The same for the text of a file.
+///
+/// # Errors
+/// When it cannot be understood, and what `change` fails with.
+pub fn edited(
+    before: &str,
+    name: &str,
+    change: impl FnOnce(Option<Account>) -> Result<Option<Account>, String>,
+) -> Result<String, String> {
+    let name = checked(name)?;
+    Directory::parse(before)?;
+    let is_it = |line: &&str| {
+        let named = line.trim().split(':').next().unwrap_or_default().to_ascii_lowercase();
+        named == name && !line.trim().starts_with('#')
+    };
+    let found = before.lines().find(is_it).map(|line| Account::parse(line.trim())).transpose()?;
+    let known = found.as_ref().map(|account| account.aliases.clone()).unwrap_or_default();
+    let account = change(found)?;
+    let mut lines: Vec<String> = before.lines().filter(|line| !is_it(line)).map(str::to_owned).collect();
+    lines.extend(account.as_ref().map(Account::line));
+    let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+    let directory = Directory::parse(&text)?;
+    let new = account.iter().flat_map(|account| &account.aliases).filter(|alias| !known.contains(alias));
+    // Mail to it would go to its owner alone, and a second account could write in its name.
+    match new.filter(|alias| **alias != name).find(|alias| directory.accounts.contains_key(*alias)) {
+        Some(taken) => Err(format!("{taken} is the name of an account")),
+        None => Ok(text),
+    }
 }
 
 /// Replaces the text of a small file as a whole, and makes the file if need be; only its owner may read it. Edits of several processes
@@ -463,7 +473,10 @@ pub fn rewrite(path: &Path, change: impl FnOnce(&str) -> Result<String, String>)
 }
 
 /// The lock of the folder of a file, which leaves nothing behind. One that somebody else holds for long is an error.
-fn lock(path: &Path) -> io::Result<fs::File> {
+///
+/// # Errors
+/// When it cannot be had.
+pub fn lock(path: &Path) -> io::Result<fs::File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = fs::File::open(folder)?;
     let began = Instant::now();

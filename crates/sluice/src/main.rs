@@ -109,7 +109,7 @@ fn main() -> ExitCode {
         Command::Migrate { command: MigrateCommand::Postfix(args) } => migrate::postfix(&args),
         Command::Sendmail { arguments } => return store::sendmail::run(&arguments),
         Command::Queue(args) => store::queue::run(&args),
-        Command::Cluster(args) => cluster::command::run(&args, store::maildrop::waiting),
+        Command::Cluster(args) => cluster::command::run(&args, store::maildrop::waiting, store::shared::all),
         Command::Store(args) => store::command::run(&args),
         Command::Mail { command: MailCommand::Who(args) } => store::recall::who(&args),
         Command::Mail { command: MailCommand::Recall(args) } => store::recall::recall(&args),

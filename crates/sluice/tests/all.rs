@@ -8,6 +8,7 @@ mod authentication;
 mod clamd;
 mod clamd_peers;
 mod cluster;
+mod cluster_documents;
 mod cluster_learned;
 mod cluster_objects;
 mod database;

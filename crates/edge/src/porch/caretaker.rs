@@ -8,11 +8,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use crate::metrics::Metrics;
 use crate::net::acme::authority::Authority;
+use crate::net::acme::challenge::{self, Answers, Responder};
 use crate::net::identity::{self, Identities, Identity};
 use crate::porch::control::Control;
 use crate::settings::Tls;
@@ -29,8 +30,22 @@ const WAITS: [u64; 4] = [60, 600, 6_000, LOOK_EVERY];
 /// How long one order may take.
 const ORDER_WAIT: Duration = Duration::from_secs(600);
 
+/// How often the challenges of another machine are looked at.
+const CHALLENGES_EVERY: Duration = Duration::from_secs(1);
+
+/// Whether this machine orders certificates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orders {
+    /// For itself.
+    Own,
+    /// For all machines that share certificates with it.
+    Shared,
+    /// Another machine does, or nobody knows yet.
+    Others,
+}
+
 /// Looks after the certificates of the runtime in force, until the program stops.
-pub async fn keep(mut control: watch::Receiver<Control>) {
+pub async fn keep(mut control: watch::Receiver<Control>, orders: watch::Receiver<Orders>) {
     loop {
         let Control { runtime, handed_over, stopping } = control.borrow_and_update().clone();
         if stopping || handed_over {
@@ -38,13 +53,15 @@ pub async fn keep(mut control: watch::Receiver<Control>) {
         }
         // Of the runtime no more than this: its signatures are not to outlive it here.
         let identities = runtime.identities.clone();
-        let caretaker = look_after(identities.clone(), runtime.settings.tls.clone(), runtime.metrics.clone());
+        let tls = runtime.settings.tls.clone();
+        let caretaker = look_after(identities.clone(), tls.clone(), runtime.metrics.clone(), orders.clone());
         drop(runtime);
         let changed = control.wait_for(|control| {
             control.stopping || control.handed_over || !Arc::ptr_eq(&control.runtime.identities, &identities)
         });
         tokio::select! {
             () = caretaker => return,
+            () = answer_for_others(&tls, orders.clone()), if tls.acme_names().next().is_some() => return,
             changed = changed => if changed.is_err() { return },
         }
     }
@@ -57,7 +74,38 @@ struct Appointment {
     failures: usize,
 }
 
-async fn look_after(identities: Arc<Identities>, settings: Tls, metrics: Arc<Metrics>) {
+/// Answers challenges of the machine that orders, as long as that is another one.
+async fn answer_for_others(settings: &Tls, mut orders: watch::Receiver<Orders>) {
+    let (folder, address) = (&settings.acme.folder, settings.acme.http);
+    loop {
+        if orders.wait_for(|orders| *orders == Orders::Others).await.is_err() {
+            return std::future::pending().await;
+        }
+        let (mut shown, mut responder) = (Answers::new(), None);
+        while *orders.borrow() == Orders::Others {
+            let answers = challenge::read(folder);
+            if answers != shown {
+                // The address is to be had again first.
+                drop(responder.take());
+                if !answers.is_empty() {
+                    match Responder::open(address, answers.clone()).await {
+                        Ok(opened) => responder = Some(opened),
+                        Err(error) => tracing::warn!(%address, %error, "ACME challenges of another node not answered"),
+                    }
+                }
+                shown = answers;
+            }
+            sleep(CHALLENGES_EVERY).await;
+        }
+    }
+}
+
+async fn look_after(
+    identities: Arc<Identities>,
+    settings: Tls,
+    metrics: Arc<Metrics>,
+    mut orders: watch::Receiver<Orders>,
+) {
     let wanted = identities.all().iter().filter(|identity| !identity.names.is_empty());
     let now = Instant::now();
     let mut appointments: Vec<_> =
@@ -75,8 +123,11 @@ async fn look_after(identities: Arc<Identities>, settings: Tls, metrics: Arc<Met
     loop {
         let next = appointments.iter_mut().min_by_key(|next| next.at).expect("there is one at least");
         sleep_until(next.at).await;
+        let Ok(orders) = orders.wait_for(|orders| *orders != Orders::Others).await.map(|orders| *orders) else {
+            return std::future::pending().await;
+        };
         let name = &next.identity.label;
-        let seconds = match look_at(&authority, &next.identity).await {
+        let seconds = match look_at(&authority, &next.identity, orders == Orders::Shared).await {
             Ok(seconds) => {
                 next.failures = 0;
                 seconds
@@ -95,7 +146,7 @@ async fn look_after(identities: Arc<Identities>, settings: Tls, metrics: Arc<Met
 }
 
 /// Gets a certificate if it is time; after how many seconds to look again.
-async fn look_at(authority: &Authority, identity: &Identity) -> Result<u64, String> {
+async fn look_at(authority: &Authority, identity: &Identity, is_shared: bool) -> Result<u64, String> {
     let old = identity.certificate();
     if let Some(old) = old.as_ref().filter(|_| identity.is_complete()) {
         let left = due(authority, old).await.saturating_sub(now());
@@ -104,7 +155,7 @@ async fn look_at(authority: &Authority, identity: &Identity) -> Result<u64, Stri
         }
     }
     tracing::info!(name = identity.label, names = ?identity.names, "requesting a certificate");
-    let asked = timeout(ORDER_WAIT, authority.certificate(&identity.names, old.as_ref())).await;
+    let asked = timeout(ORDER_WAIT, authority.certificate(&identity.names, old.as_ref(), is_shared)).await;
     let pem = asked.map_err(|_| "the ACME server timed out".to_string())??;
     let key = identity::parse(pem.as_bytes())?;
     if !identity::is_for(&key, &identity.names) {

@@ -17,6 +17,7 @@ use super::role::{Right, Role, Who};
 use super::update::Updates;
 use crate::audit::trail::make;
 use crate::audit::{self, Log};
+use crate::cluster::documents::Documents;
 use crate::config::StoreSettings;
 use crate::numbers::ask;
 use crate::process::privileges;
@@ -74,6 +75,8 @@ pub struct Store {
     pub volume: privileges::Place,
     /// The keys that mail is signed with.
     pub keys: privileges::Place,
+    /// The documents of its cluster.
+    pub documents: Option<Documents>,
 }
 
 impl Site {
@@ -128,11 +131,14 @@ impl Site {
         }
         let settings = self.place.config.store.as_ref();
         let settings = settings.ok_or_else(|| Fault::missing("the configuration has no table [store]"))?;
+        // Read as whoever started this.
+        let documents = Documents::of(&self.place.config).map_err(Fault::away)?;
         let enter = |path: PathBuf| privileges::Place::enter(&path).map_err(Fault::away);
         let opened = Store {
             accounts: enter(settings.accounts())?,
             volume: enter(settings.volume())?,
             keys: enter(settings.dkim())?,
+            documents,
             settings: settings.clone(),
         };
         Ok(self.store.get_or_init(|| opened))

@@ -41,6 +41,16 @@ pub enum ClusterCommand {
         /// The node.
         node: String,
     },
+    /// Print the files that all nodes have alike: version, size, last change, and whether this machine has it. Exit status: 1 if a
+    /// node is behind.
+    Documents {
+        /// Print the text of this document instead.
+        #[arg(long, value_name = "NAME")]
+        get: Option<String>,
+    },
+    /// Make documents of this machine's files where there are none yet: accounts, DKIM keys, certificates by ACME, and those of
+    /// [cluster] documents. Its server must run.
+    Share,
     /// Copy the store of one machine to the database of a cluster without a store. No server may have it open.
     Import {
         /// The file of the store, which is not changed.

@@ -13,6 +13,7 @@ use store::{Device as _, Options};
 use tokio_postgres::Row;
 
 use super::cache::{Cache, marks_of};
+use super::documents::{self, Document, Documents};
 use super::handing::{Handed, Secret, hand_over};
 use super::ledger::Shared;
 use super::objects::Store;
@@ -38,8 +39,12 @@ const LEARNED: &str = "select (select count(*) from sluice.word), (select count(
 /// A node that has not been heard of for so long is gone, in seconds.
 const SILENT_MAX: i64 = 30;
 
-/// Runs `sluice cluster`; `waiting` counts the mails that wait in a maildrop.
-pub fn run(args: &Cluster, waiting: fn(&Path) -> usize) -> Result<ExitCode, Failure> {
+/// Runs `sluice cluster`; `waiting` counts the mails that wait in a maildrop, `files` are the documents of a configuration.
+pub fn run(
+    args: &Cluster,
+    waiting: fn(&Path) -> usize,
+    files: fn(&Config) -> Vec<Document>,
+) -> Result<ExitCode, Failure> {
     let config = Config::read(&args.config)?;
     let name = args.config.display();
     let settings = config.cluster.as_ref().ok_or_else(|| format!("{name}: no table [cluster]"))?;
@@ -52,6 +57,17 @@ pub fn run(args: &Cluster, waiting: fn(&Path) -> usize) -> Result<ExitCode, Fail
             ClusterCommand::Status => status(&database, settings, args.json).await,
             ClusterCommand::Check => {
                 Ok(check(&database, settings, objects, maildrop.map(|folder| (folder, waiting(folder)))).await)
+            }
+            ClusterCommand::Documents { get } => {
+                let documents = Documents::new(settings, &config.tls.authorities)?;
+                match get {
+                    Some(name) => documents::command::get(&documents, name).await,
+                    None => documents::command::list(&documents, &files(&config), args.json).await,
+                }
+            }
+            ClusterCommand::Share => {
+                known(&database.connect().await?, &settings.node).await?;
+                documents::command::share(&Documents::new(settings, &config.tls.authorities)?, &files(&config)).await
             }
             ClusterCommand::Drain { node, undo } => drain(&database, node, !undo).await,
             ClusterCommand::Move { node } => move_to(&database, node).await,
@@ -81,7 +97,10 @@ async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) 
             "bytes": volume.bytes, "tail_bytes": tail, "blocks": blocks,
             "objects": objects, "former_objects": former, "fold_error": volume.trouble});
         let learned = learned.map(|[words, marks]| json!({"words": words, "marks": marks}));
-        writeln!(out, "{}", json!({"store": volume, "learned": learned, "nodes": nodes}))?;
+        let behind = session.behind().await?;
+        let behind: Vec<_> = behind.iter().map(|(node, name)| json!({"node": node, "document": name})).collect();
+        let status = json!({"store": volume, "learned": learned, "nodes": nodes, "documents_behind": behind});
+        writeln!(out, "{status}")?;
         return Ok(ExitCode::SUCCESS);
     }
     let owner = volume.owner.as_deref().unwrap_or("nobody");
@@ -96,6 +115,8 @@ async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) 
     if let Some(trouble) = &volume.trouble {
         writeln!(out, "wrong: changes stay behind the blocks: {trouble}")?;
     }
+    let (Ok(said) | Err(said)) = documents::command::standing(&session).await;
+    writeln!(out, "documents: {said}")?;
     let (bold, plain) = if out.is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
     let [name, address, state_of, behind_by] = ["NODE", "ADDRESS", "STATE", "BEHIND"];
     writeln!(out, "{bold}{name:<16} {address:<22} {state_of:<9} {behind_by:>8}  SEEN{plain}")?;
@@ -174,6 +195,7 @@ async fn check(
     if settings.learned == Keeping::Shared {
         say("learned", learned(database).await);
     }
+    say("documents", documents::command::standing(&session).await);
     for row in session.rows(NODES, &[]).await.unwrap_or_default() {
         let (name, address): (&str, &str) = (row.get("name"), row.get("address"));
         if name != settings.node {

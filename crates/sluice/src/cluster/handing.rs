@@ -54,6 +54,17 @@ impl Secret {
         }
     }
 
+    /// A key for another purpose, which is named.
+    pub fn derived(&self, purpose: &str) -> [u8; 32] {
+        hmac::sign(&self.0, purpose.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
+    }
+
+    /// The secret with this text.
+    #[cfg(test)]
+    pub fn of(text: &str) -> Secret {
+        Secret(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes()))
+    }
+
     fn mac(&self, text: &str) -> String {
         text::hex::encode(hmac::sign(&self.0, text.as_bytes()).as_ref())
     }
@@ -132,14 +143,10 @@ fn nonce() -> String {
 mod tests {
     use super::*;
 
-    fn secret(text: &str) -> Secret {
-        Secret(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes()))
-    }
-
     async fn meet(owner: &str, node: &str) -> (io::Result<Handed>, io::Result<TcpStream>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (owner, node) = (secret(owner), secret(node));
+        let (owner, node) = (Secret::of(owner), Secret::of(node));
         let handed = Handed { door: "imap".into(), client: Some("192.0.2.7".parse().unwrap()) };
         let taking = async {
             let mut stream = Stream::Tcp(listener.accept().await.unwrap().0);

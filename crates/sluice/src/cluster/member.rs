@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::cache::{Cache, Notes};
+use super::documents::Documents;
 use super::fold::{self, Counts, Folding};
 use super::handing::Secret;
 use super::link::Link;
@@ -98,6 +99,11 @@ impl Member {
             objects,
             folding: Arc::default(),
         })
+    }
+
+    /// The documents of the cluster.
+    pub fn documents(&self) -> Documents {
+        Documents::with(self.database.clone(), &self.secret, &self.settings.node)
     }
 
     /// The name of this node.

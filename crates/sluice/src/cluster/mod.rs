@@ -13,6 +13,7 @@
 
 mod cache;
 pub mod command;
+pub mod documents;
 mod fold;
 pub mod handing;
 pub mod ledger;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use cluster::{Answer, Renewal, Standing};
 use lookup::tls::{Securing, trusting};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::error::Severity;
@@ -20,8 +21,10 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, State
 use crate::config::ClusterSettings;
 
 mod blocks;
+mod documents;
 
 pub use blocks::{OBJECT_COLUMNS, Rows, object_of};
+pub use documents::Listed;
 
 /// How long a statement may take. One that waits for a standby which is gone would wait for ever.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
@@ -96,6 +99,8 @@ pub struct Session {
     client: Client,
     lease: f64,
     warned: Arc<AtomicBool>,
+    /// Rings at notifications of channels that the session listens to.
+    pub bell: Arc<Notify>,
     append: Statement,
 }
 
@@ -188,7 +193,7 @@ impl Database {
     }
 
     async fn begin(&self) -> Result<Result<Session, String>, tokio_postgres::Error> {
-        let (client, warned) = match &self.tls {
+        let (client, warned, bell) = match &self.tls {
             Some(tls) => driven(self.config.connect(tls.clone()).await?),
             None => driven(self.config.connect(NoTls).await?),
         };
@@ -204,26 +209,31 @@ impl Database {
             // A role or a database may have it off.
             client.batch_execute("set synchronous_commit = on").await?;
         }
-        let has_tables: bool = client.query_one("select to_regclass('sluice.former') is not null", &[]).await?.get(0);
+        let has_tables: bool = client.query_one("select to_regclass('sluice.document') is not null", &[]).await?.get(0);
         if !has_tables {
-            client.batch_execute(TABLES).await?;
+            client.batch_execute(&[TABLES, documents::TABLE].concat()).await?;
         }
         warned.store(false, SeqCst);
         let append = client.prepare(APPEND).await?;
-        Ok(Ok(Session { client, lease: self.lease, warned, append }))
+        Ok(Ok(Session { client, lease: self.lease, warned, bell, append }))
     }
 }
 
 /// Runs a connection beside its client, and notes warnings.
-fn driven<S, T>((client, mut connection): (Client, Connection<S, T>)) -> (Client, Arc<AtomicBool>)
+fn driven<S, T>((client, mut connection): (Client, Connection<S, T>)) -> (Client, Arc<AtomicBool>, Arc<Notify>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     let warned = Arc::new(AtomicBool::new(false));
-    let noted = warned.clone();
+    let bell = Arc::new(Notify::new());
+    let (noted, rung) = (warned.clone(), bell.clone());
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(_) = message {
+                rung.notify_one();
+                continue;
+            }
             if let AsyncMessage::Notice(notice) = message
                 && !matches!(
                     notice.parsed_severity(),
@@ -235,7 +245,7 @@ where
             }
         }
     });
-    (client, warned)
+    (client, warned, bell)
 }
 
 impl Session {

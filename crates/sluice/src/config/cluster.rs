@@ -14,6 +14,12 @@ const NAME_BYTES_MAX: usize = 64;
 /// Names of objects have 1,024 bytes at most.
 const PREFIX_BYTES_MAX: usize = 512;
 
+/// Each is looked at every few seconds.
+const DOCUMENTS_MAX: usize = 64;
+
+/// A path is the name of a document.
+const PATH_BYTES_MAX: usize = 500;
+
 /// `[cluster]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +45,12 @@ pub struct ClusterSettings {
     /// Where it is kept what mails have taught: `shared` by all nodes in the database, or with each `node` in its own file.
     #[serde(default)]
     pub learned: Keeping,
+    /// Further files that all nodes have alike, besides accounts, DKIM keys and certificates by ACME.
+    #[serde(default)]
+    pub documents: Vec<String>,
+    /// The folder that their relative paths count from.
+    #[serde(skip)]
+    pub folder: PathBuf,
     /// A bucket for the blocks of the store.
     pub objects: Option<ObjectSettings>,
 }
@@ -111,11 +123,17 @@ impl ClusterSettings {
         self.password_file.iter().chain([&self.secret_file]).chain(key).map(PathBuf::as_path)
     }
 
+    /// Further files that all nodes have alike: names and paths.
+    pub fn documents(&self) -> impl Iterator<Item = (&str, PathBuf)> {
+        self.documents.iter().map(|name| (name.as_str(), self.folder.join(name)))
+    }
+
     /// Relative paths count from this folder.
     pub fn count_paths_from(&mut self, folder: &Path) {
         let key = self.objects.as_mut().map(|objects| &mut objects.access_secret_file);
         let files = self.password_file.iter_mut().chain([&mut self.secret_file]).chain(key);
         files.for_each(|path| *path = folder.join(&path));
+        self.folder = folder.to_owned();
     }
 
     fn check(&self) -> Result<(), String> {
@@ -128,6 +146,12 @@ impl ClusterSettings {
         }
         if self.address.port() == 0 || self.address.ip().is_unspecified() {
             return Err(format!("address = \"{}\" cannot be reached by other nodes", self.address));
+        }
+        if self.documents.len() > DOCUMENTS_MAX {
+            return Err(format!("documents has more than {DOCUMENTS_MAX} files"));
+        }
+        if let Some(path) = self.documents.iter().find(|path| !(1..=PATH_BYTES_MAX).contains(&path.len())) {
+            return Err(format!("documents: {path:?} has not 1 to {PATH_BYTES_MAX} bytes"));
         }
         let url: Result<tokio_postgres::Config, _> = self.database.parse();
         url.map_err(|error| format!("database: {error}"))?;

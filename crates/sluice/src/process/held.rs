@@ -138,6 +138,26 @@ impl Held {
         self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }
 
+    /// The same for its owner alone.
+    ///
+    /// # Errors
+    /// As [`Held::create`].
+    pub fn create_private(&self, name: &str) -> io::Result<File> {
+        self.remove(name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = openat(&self.descriptor, name, flags, Mode::from_raw_mode(0o600));
+        opened.map(File::from).map_err(|error| named(Path::new(name), error))
+    }
+
+    /// Gives a file a second name in the folder.
+    ///
+    /// # Errors
+    /// When that cannot be, or the name is taken.
+    pub fn link_as(&self, name: &str, other: &str) -> io::Result<()> {
+        let linked = linkat(&self.descriptor, name, &self.descriptor, other, AtFlags::empty());
+        linked.map_err(|error| named(Path::new(other), error))
+    }
+
     /// Whether there is a file of this name.
     pub fn has(&self, name: &str) -> bool {
         self.file(name).is_ok()

@@ -10,6 +10,7 @@
 //! ```
 
 mod bell;
+mod documents;
 mod exposition;
 mod ids;
 mod inspector;
@@ -40,6 +41,7 @@ use edge::porch::control::Control;
 use edge::porch::runtime::Runtime;
 use edge::worker;
 use jiff::Timestamp;
+use documents::Shared;
 use reload::{Anew, Reload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use site::Site;
@@ -160,7 +162,9 @@ async fn supervise(
     let manager = Manager::find();
     manager.ready(&status(&site.runtime));
     lead().iter().for_each(|lead| lead.ready());
-    tokio::spawn(caretaker::keep(control.subscribe()));
+    let state = site.store.as_ref().map(|store| store.documents.clone()).unwrap_or_default();
+    let mut shared = Shared::begin(&site, state)?;
+    tokio::spawn(caretaker::keep(control.subscribe(), shared.orders.clone()));
     tokio::spawn(thrift::go_on(site.bells()));
     let mut reload = Reload::new(args, site, &control, &manager);
     let mut sweeps = tokio::time::interval(sweep::SWEEP_EVERY);
@@ -179,7 +183,8 @@ async fn supervise(
                 sweeps.reset_immediately();
             }
             _ = clamd.reload.notified() => reload.ask(Anew::Everything),
-            () = reload.go_on() => {}
+            () = reload.go_on() => shared.show(&reload.site().config),
+            () = shared.written() => reload.ask(Anew::Everything),
             _ = clamd.shutdown.notified() => break,
             _ = stop(&mut terminate, &mut interrupt) => break,
             () = succeeded() => {

@@ -180,6 +180,9 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
         folder::prepare(store).map_err(|error| format!("{}: {error}", store.folder.display()))?;
         store.maildrop.as_deref().map_or(Ok(()), maildrop::prepare)?;
     }
+    for (_, path) in config.cluster.iter().flat_map(|cluster| cluster.documents()) {
+        path.parent().map_or(Ok(()), make_private).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     let acme = config.tls.acme_names().next().map(|_| config.tls.acme.folder.as_path());
     for folder in acme.into_iter().chain(wanted.cache.as_deref()) {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -235,6 +238,8 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let of_web = config.web.iter().flat_map(|web| web.folders().chain(shared.clone()));
     of_web.for_each(|path| _ = reach.read(path));
     config.cluster.iter().flat_map(|cluster| cluster.files()).for_each(|path| _ = reach.read(path));
+    let shared = config.cluster.iter().flat_map(|cluster| cluster.documents());
+    shared.for_each(|(_, path)| path.parent().into_iter().for_each(|folder| _ = reach.write(folder)));
     config.ids.iter().flat_map(|ids| ids.folders()).for_each(|path| _ = reach.read(path));
     config.ids.iter().flat_map(|ids| ids.logs()).for_each(|path| _ = reach.write(path));
     config.rule_folders().iter().flatten().for_each(|folder| _ = reach.read(folder));
@@ -269,7 +274,11 @@ fn reach_store(config: &Config, reach: &mut Reach) {
     store.maildrop.iter().for_each(|folder| _ = reach.write(folder));
     store.queue.srs_secret.iter().chain(&store.queue.logins).for_each(|path| _ = reach.read(path));
     // A file of accounts is replaced by another of its name.
-    store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
+    let of_accounts = store.accounts();
+    if let Some(folder) = of_accounts.parent() {
+        // Another node's version is written there.
+        _ = if config.cluster.is_some() { reach.write(folder) } else { reach.read(folder) };
+    }
     [&store.sieve_before, &store.sieve_after, &store.sieve_global]
         .into_iter()
         .flatten()

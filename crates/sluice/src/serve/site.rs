@@ -379,7 +379,8 @@ fn with_lookups(measure: Measure, lookups: &Lookups) -> Measure {
 /// Adds the numbers of the store.
 fn with_store(measure: Measure, store: Option<&Arc<Store>>) -> Measure {
     let Some(store) = store.cloned() else { return measure };
-    Arc::new(move |metrics| exposition::joined(measure(metrics), &store.numbers()))
+    let of_store = move |store: &Store| exposition::joined(store.numbers(), &store.documents_text());
+    Arc::new(move |metrics| exposition::joined(measure(metrics), &of_store(&store)))
 }
 
 /// Name of the metrics socket.

@@ -3,7 +3,7 @@
 //! [`change`] is the one way in which commands and the administrator's page change the file.
 
 use std::io::{self, BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use mailbox::accounts::{self, Account, Accounts, in_ascii};
@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 
 use super::control;
 use super::second::NO_SECOND;
+use super::shared;
 use crate::audit::trail::Trail;
 use crate::cli::{self, AccountCommand, AppPasswordCommand, values};
+use crate::cluster::documents::{Documents, Edited};
 use crate::config::StoreSettings;
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
@@ -75,14 +77,15 @@ impl Change {
 /// # Errors
 /// When the account is there and should not be, or the other way round; when a value is not one; when the file cannot be read or
 /// written.
-pub fn change(path: &Path, name: &str, change: &Change) -> io::Result<()> {
+pub fn change(file: &Edited, name: &str, change: &Change) -> io::Result<()> {
     let edit = |name: &str| {
-        accounts::edit(path, name, |found| match (found, change) {
+        let work = |found| match (found, change) {
             (Some(_), Change::Add { .. }) => Err(format!("{name} is there already")),
             (None, Change::Add { .. }) => changed(Account::new(name)?, change),
             (Some(account), _) => changed(account, change),
             (None, _) => Err(format!("there is no account {name}")),
-        })
+        };
+        file.rewrite(|before| accounts::edited(before, name, work))
     };
     if let Change::Add { .. } = change {
         return edit(&reached(name).map_err(io::Error::other)?);
@@ -169,6 +172,7 @@ pub fn reset(volume: &Place, name: &str) -> Result<(), Failure> {
 pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let trail = if args.accounts.is_some() { Trail::none() } else { Trail::find(&args.config)? };
+    let documents = if args.accounts.is_some() { None } else { Documents::find(&args.config)? };
     let place = Place::enter(&file(args)?)?;
     let named = |error: io::Error| format!("{}: {error}", place.path().display());
     let set = Change::Set;
@@ -201,7 +205,8 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
             (name, set(Settings { aliases: Some(addresses.clone()), ..Settings::default() }))
         }
     };
-    trail.change(wanted.verb(), name, || change(&place.way(), name, &wanted).map_err(named))?;
+    let file = Edited::new(documents.as_ref(), shared::accounts(place.way()));
+    trail.change(wanted.verb(), name, || change(&file, name, &wanted).map_err(named))?;
     Ok(ExitCode::SUCCESS)
 }
 

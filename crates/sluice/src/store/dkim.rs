@@ -7,14 +7,17 @@ pub mod keys;
 mod rsa;
 pub mod signer;
 
+use std::io;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
 use self::keys::{Key, Keys, Kind};
+use super::shared;
 use crate::audit::trail::Trail;
 use crate::cli::{self, DkimCommand};
+use crate::cluster::documents::{Documents, Edited};
 use crate::config::StoreSettings;
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
@@ -27,63 +30,79 @@ pub fn run(args: &cli::Dkim) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let settings = StoreSettings::read(&args.config)?.ok_or_else(|| format!("{}: not there", args.config.display()))?;
     let trail = Trail::find(&args.config)?;
+    let documents = Documents::find(&args.config)?;
     let place = Place::enter(&settings.dkim())?;
-    let path = place.way();
-    let named = |error: std::io::Error| Failure::from(format!("{}: {error}", place.path().display()));
-    let mut keys = Keys::read(&path).map_err(named)?;
-    let now = now();
-    let shown = match &args.command {
-        DkimCommand::List { domain } => keys
-            .all()
-            .iter()
-            .filter(|key| domain.as_ref().is_none_or(|domain| key.domain == *domain))
-            .cloned()
-            .collect(),
-        DkimCommand::Create { domain, selector } => {
+    let named = |error: io::Error| Failure::from(format!("{}: {error}", place.path().display()));
+    let file = Edited::new(documents.as_ref(), shared::keys(place.way()));
+    let (now, change) = (now(), |work: &mut Work<'_>| changed(&file, work).map_err(named));
+    let added = |domain: &str, work: &mut Work<'_>| {
+        trail.change("added DKIM keys of domain", domain, || change(work))
+    };
+    let (keys, shown) = match &args.command {
+        DkimCommand::List { domain } => {
+            let keys = Keys::read(file.path()).map_err(named)?;
+            let is_meant = |key: &&Key| domain.as_ref().is_none_or(|domain| key.domain == *domain);
+            let shown = keys.all().iter().filter(is_meant).cloned().collect();
+            (keys, shown)
+        }
+        DkimCommand::Create { domain, selector } => added(domain, &mut |keys| {
             if keys.all().iter().any(|key| key.domain == *domain) {
-                return Err(format!("{domain} has keys: sluice dkim rotate makes others").into());
+                return Err(format!("{domain} has keys: sluice dkim rotate makes others"));
             }
-            made(&keys, domain, selector.as_deref(), now)?
-        }
-        DkimCommand::Rotate { domain, .. } if keys.all().iter().all(|key| key.domain != *domain) => {
-            return Err(format!("{domain} has no keys: sluice dkim create makes some").into());
-        }
-        DkimCommand::Rotate { domain, selector } => made(&keys, domain, selector.as_deref(), now + PUBLISHED_BEFORE)?,
+            made(keys, domain, selector.as_deref(), now)
+        })?,
+        DkimCommand::Rotate { domain, selector } => added(domain, &mut |keys| {
+            if keys.all().iter().all(|key| key.domain != *domain) {
+                return Err(format!("{domain} has no keys: sluice dkim create makes some"));
+            }
+            made(keys, domain, selector.as_deref(), now + PUBLISHED_BEFORE)
+        })?,
         DkimCommand::Remove { domain, selector } => {
             let is_meant = |key: &Key| key.domain == *domain && key.selector == *selector;
-            let removed: Vec<Key> = keys.all().iter().filter(|key| is_meant(key)).cloned().collect();
-            if removed.is_empty() {
-                return Err(format!("{domain} has no key {selector}").into());
-            }
-            keys.retain(|key| !is_meant(key));
-            trail.change(&format!("removed DKIM key {selector} of domain"), domain, || {
-                keys.write(&path).map_err(named)
-            })?;
+            let mut remove = |keys: &mut Keys| {
+                if !keys.all().iter().any(is_meant) {
+                    return Err(format!("{domain} has no key {selector}"));
+                }
+                keys.retain(|key| !is_meant(key));
+                Ok(Vec::new())
+            };
+            trail.change(&format!("removed DKIM key {selector} of domain"), domain, || change(&mut remove))?;
             return Ok(ExitCode::SUCCESS);
         }
     };
-    if let DkimCommand::Create { domain, .. } | DkimCommand::Rotate { domain, .. } = &args.command {
-        keys.extend(shown.iter().cloned());
-        trail.change("added DKIM keys of domain", domain, || keys.write(&path).map_err(named))?;
-    }
     print(&keys, &shown, now, args.json);
     Ok(ExitCode::SUCCESS)
 }
 
+/// Work on keys, which may be done again on newer ones; the keys that it has made, which are added.
+type Work<'a> = dyn FnMut(&mut Keys) -> Result<Vec<Key>, String> + Send + 'a;
+
+/// Changes the file of keys. Returns all keys and the added ones.
+fn changed(file: &Edited, work: &mut Work<'_>) -> io::Result<(Keys, Vec<Key>)> {
+    let (mut all, mut added) = (Keys::default(), Vec::new());
+    file.rewrite(|before| {
+        let mut keys = Keys::parse(before).map_err(|error| error.to_string())?;
+        added = work(&mut keys)?;
+        keys.extend(added.iter().cloned());
+        all = keys;
+        Ok(all.text())
+    })?;
+    Ok((all, added))
+}
+
 /// All keys, those of a domain that has none among them: they are made.
-pub fn keys_of(place: &Place, domain: &str) -> Result<Keys, Failure> {
-    let path = place.way();
-    let named = |error: std::io::Error| Failure::from(format!("{}: {error}", place.path().display()));
-    let mut keys = Keys::read(&path).map_err(named)?;
-    if keys.all().iter().all(|key| key.domain != domain) {
-        keys.extend(made(&keys, domain, None, now())?);
-        keys.write(&path).map_err(named)?;
-    }
-    Ok(keys)
+pub fn keys_of(place: &Place, documents: Option<&Documents>, domain: &str) -> Result<Keys, Failure> {
+    let named = |error: io::Error| Failure::from(format!("{}: {error}", place.path().display()));
+    let file = Edited::new(documents, shared::keys(place.way()));
+    let mut make = |keys: &mut Keys| match keys.all().iter().any(|key| key.domain == domain) {
+        true => Ok(Vec::new()),
+        false => made(keys, domain, None, now()),
+    };
+    Ok(changed(&file, &mut make).map_err(named)?.0)
 }
 
 /// A key of each kind, with selectors that the domain does not have.
-fn made(keys: &Keys, domain: &str, selector: Option<&str>, from: i64) -> Result<Vec<Key>, Failure> {
+fn made(keys: &Keys, domain: &str, selector: Option<&str>, from: i64) -> Result<Vec<Key>, String> {
     let date = time::OffsetDateTime::from_unix_timestamp(from).map_err(|error| error.to_string())?.date();
     let stem = match selector {
         Some(selector) => selector.to_ascii_lowercase(),
@@ -96,7 +115,7 @@ fn made(keys: &Keys, domain: &str, selector: Option<&str>, from: i64) -> Result<
                 |selector: &String| keys.all().iter().any(|key| key.domain == domain && key.selector == *selector);
             let mut names = std::iter::once(format!("{stem}{tag}")).chain((2..100).map(|n| format!("{stem}{tag}{n}")));
             let selector = names.find(|name| !taken(name)).ok_or("too many keys of this name")?;
-            Ok(Key::make(domain, &selector, kind, from)?)
+            Key::make(domain, &selector, kind, from)
         })
         .collect()
 }

@@ -19,6 +19,7 @@ use super::discovery;
 use super::dkim::{self, keys::Keys};
 use crate::audit::trail::Trail;
 use crate::cli::{self, DomainCommand};
+use crate::cluster::documents::Documents;
 use crate::config::{Config, StoreSettings};
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
@@ -60,10 +61,11 @@ pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
     let settings = config.store.as_ref().ok_or_else(|| format!("{}: no table [store]", args.config.display()))?;
     let site = Site::of(&config, settings);
     let trail = Trail::of(&config)?;
+    let documents = Documents::of(&config)?;
     let place = Place::enter(&settings.dkim())?;
     match &args.command {
         DomainCommand::Add { domain } => {
-            let keys = trail.change("added domain", domain, || dkim::keys_of(&place, domain))?;
+            let keys = trail.change("added domain", domain, || dkim::keys_of(&place, documents.as_ref(), domain))?;
             let all = records(domain, &site, &keys);
             all.iter().for_each(|record| println!("{}", shown(record, args.json, None)));
             Ok(ExitCode::SUCCESS)

@@ -97,15 +97,16 @@ pub fn format(size: u64) -> io::Result<Format> {
     Ok(format)
 }
 
-/// The accounts; none yet if there is no such file.
+/// The accounts; none yet if there is no such file. Where machines share them, the file that is made is empty.
 ///
 /// # Errors
 /// When the file cannot be made or read.
-pub fn accounts(path: &Path) -> Result<Accounts, Failure> {
+pub fn accounts(path: &Path, is_shared: bool) -> Result<Accounts, Failure> {
     let named = |error: io::Error| format!("{}: {error}", path.display());
     if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        file.and_then(|mut file| file.write_all(b"# name:hash:settings, see sluice account\n")).map_err(named)?;
+        let text: &[u8] = if is_shared { b"" } else { b"# name:hash:settings, see sluice account\n" };
+        file.and_then(|mut file| file.write_all(text)).map_err(named)?;
         tracing::warn!(file = %path.display(), "there are no accounts yet: sluice account add");
     }
     Ok(Accounts::open(path).map_err(named)?)

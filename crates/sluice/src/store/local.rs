@@ -16,6 +16,7 @@ use super::folder::Newcomer;
 use super::gateway::Gateway;
 use super::server::{Open, Server};
 use super::{discovery, folder};
+use crate::cluster::documents::State;
 use crate::config::{Config, Door, StoreSettings};
 use crate::output::Failure;
 use crate::process::supervise::lead::lead;
@@ -27,6 +28,9 @@ const WAITING_MAX: usize = 4_096;
 pub struct Store {
     /// Settings of the store.
     pub settings: StoreSettings,
+    /// Whether files of the edge are those of the cluster.
+    pub documents: Arc<State>,
+    is_shared: bool,
     open: Arc<Open>,
     gateway: Arc<Gateway>,
     place: Place,
@@ -62,7 +66,8 @@ impl Store {
                 Place::Here(Arc::new(server), Mutex::default())
             }
         };
-        Ok(Store { settings: settings.clone(), open, gateway, place })
+        let (documents, is_shared) = (Arc::default(), cluster.is_some());
+        Ok(Store { settings: settings.clone(), documents, is_shared, open, gateway, place })
     }
 
     /// The doors, and where they listen.
@@ -141,6 +146,11 @@ impl Store {
             Place::Here(server, _) => server.numbers(),
             Place::Apart(apart) => apart.numbers(),
         }
+    }
+
+    /// Numbers of the edge about files of the cluster.
+    pub fn documents_text(&self) -> String {
+        if self.is_shared { self.documents.text("edge") } else { String::new() }
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.

@@ -43,6 +43,7 @@ pub mod second;
 pub mod sendmail;
 mod serve;
 pub mod server;
+pub mod shared;
 mod show;
 pub mod source;
 mod srs;

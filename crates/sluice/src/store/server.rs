@@ -46,7 +46,8 @@ use super::numbers::Levels;
 use super::relay::{Means, Reports, outbound};
 use super::remote::Servers;
 use super::srs::Srs;
-use super::{folder, following};
+use super::{folder, following, shared};
+use crate::cluster::documents::{Keeper, State};
 use crate::cluster::{Member, Tenure};
 use crate::config::dns::DnsSettings;
 use crate::config::{ClusterSettings, Door, StoreSettings};
@@ -81,6 +82,8 @@ pub struct Server {
     leavings: Leavings,
     /// This machine among those that share it.
     member: Option<Arc<Member>>,
+    /// Whether its files are those of the cluster.
+    documents: Arc<State>,
     /// The doors that programs are told of.
     discovery: Discovery,
     host: Arc<dyn Host>,
@@ -131,6 +134,7 @@ impl Server {
             stop_seconds,
             leavings: Leavings::beside(&settings.volume(), Duration::from_secs(stop_seconds)),
             member: cluster.map(member).transpose()?,
+            documents: Arc::default(),
             discovery,
             host,
             tally: settings.queue.dmarc_reports.as_ref().map(|_| Arc::default()),
@@ -160,7 +164,7 @@ impl Server {
         if self.member.is_none() {
             folder::make(&path, self.settings.new_size()).map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        let accounts = folder::accounts(&self.settings.accounts())?;
+        let accounts = folder::accounts(&self.settings.accounts(), self.member.is_some())?;
         let accounts = Arc::new(match elsewhere {
             Some(elsewhere) => accounts.and(elsewhere),
             None => accounts,
@@ -226,7 +230,8 @@ impl Server {
         let folds = self.member.as_ref().map(|member| member.folding.clone()).unwrap_or_default().text();
         let name = "sluice_store_cluster_epoch";
         let help = "Epoch of this node as the owner of a store that machines share, else 0.";
-        numbers + &reports + &folds + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
+        let documents = self.member.as_ref().map(|_| self.documents.text("store")).unwrap_or_default();
+        numbers + &reports + &folds + &documents + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.
@@ -261,7 +266,10 @@ impl Server {
                 Some(volume) => self.own(&runtime, volume, parts, &listening, &mut waiting, None),
                 None => Ok(()),
             },
-            Some(member) => self.take_turns(&runtime, member, parts, &listening, &mut waiting),
+            Some(member) => {
+                self.keep_documents(member)?;
+                self.take_turns(&runtime, member, parts, &listening, &mut waiting)
+            }
         };
         if self.member.is_none() && *self.end.borrow() {
             runtime.block_on(async {
@@ -271,6 +279,15 @@ impl Server {
         }
         runtime.shutdown_timeout(Duration::from_secs(1));
         outcome
+    }
+
+    /// Keeps files of the store in step with the documents of the cluster until the end, on a thread that may wait for locks.
+    fn keep_documents(&self, member: &Member) -> Result<(), Failure> {
+        let (files, end, state) = (shared::of_store(&self.settings), self.end.subscribe(), self.documents.clone());
+        let keeper = Keeper::new(member.documents(), watch::channel(files).1, state);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let keep = move || runtime.block_on(keeper.run(end));
+        Ok(std::thread::Builder::new().name("documents".into()).spawn(keep).map(drop)?)
     }
 
     fn maildrop(&self) -> Option<Maildrop> {

@@ -109,7 +109,10 @@ impl Gateway {
 
     fn begun(words: &[&str], option: &str, text: &str, files: &[(&str, String)]) -> Gateway {
         let folder = tempfile::tempdir().unwrap();
-        files.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).and_then(|()| std::fs::write(path, text)).unwrap();
+        }
         let config = folder.path().join("sluice.toml");
         let mut text = text.replace("FOLDER", &folder.path().display().to_string());
         if !text.contains("refusal =") {

@@ -10,6 +10,7 @@ use instant_acme::{
     Account, AccountCredentials, AuthorizationStatus, CertificateIdentifier, ChallengeType, Error, Identifier,
     NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
 };
+use tokio::time::sleep;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::challenge::{self, Answers, Responder};
@@ -19,6 +20,9 @@ use crate::settings::{Acme, Tls};
 
 /// How long the authority may take to look at our answers, and again to make the certificate.
 const PROCESSING_WAIT: Duration = Duration::from_secs(120);
+
+/// How long other machines may take to answer challenges.
+const SHARED_WAIT: Duration = Duration::from_secs(10);
 
 /// Where certificates come from.
 pub struct Authority {
@@ -43,11 +47,17 @@ impl Authority {
         Some((info.suggested_window.start.unix_timestamp(), info.suggested_window.end.unix_timestamp()))
     }
 
-    /// Gets a certificate for these names: its key and its chain in PEM. `old` is the one that it replaces.
+    /// Gets a certificate for these names: its key and its chain in PEM. `old` is the one that it replaces. Other machines answer
+    /// challenges, too, if they are shared.
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn certificate(&self, names: &[String], old: Option<&CertificateDer<'_>>) -> Result<String, String> {
+    pub async fn certificate(
+        &self,
+        names: &[String],
+        old: Option<&CertificateDer<'_>>,
+        is_shared: bool,
+    ) -> Result<String, String> {
         let account = self.account().await?;
         let identifiers: Vec<_> = names.iter().cloned().map(Identifier::Dns).collect();
         let replaced = old.and_then(|old| CertificateIdentifier::try_from(old).ok());
@@ -60,7 +70,7 @@ impl Authority {
             None => account.new_order(&NewOrder::new(&identifiers)).await,
         };
         let mut order = order.map_err(|error| self.refused(&error))?;
-        let responder = self.answer(&mut order).await?;
+        let responder = self.answer(&mut order, is_shared).await?;
         let retries = RetryPolicy::default().timeout(PROCESSING_WAIT);
         match order.poll_ready(&retries).await {
             Ok(OrderStatus::Ready) => {}
@@ -83,7 +93,7 @@ impl Authority {
     }
 
     /// Answers what is asked about each name.
-    async fn answer(&self, order: &mut Order) -> Result<Responder, String> {
+    async fn answer(&self, order: &mut Order, is_shared: bool) -> Result<Responder, String> {
         let mut answers = Answers::new();
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
@@ -97,8 +107,13 @@ impl Authority {
             answers.insert(challenge::path(&challenge.token), challenge.key_authorization().as_str().into());
         }
         let address = self.settings.http;
-        let responder = Responder::open(address, answers).await;
-        let responder = responder.map_err(|error| format!("cannot listen on {address}: {error}"))?;
+        let responder = Responder::open(address, answers.clone()).await;
+        let mut responder = responder.map_err(|error| format!("cannot listen on {address}: {error}"))?;
+        if is_shared {
+            let folder = &self.settings.folder;
+            responder.share(folder, &answers).map_err(|error| format!("{}: {error}", folder.display()))?;
+            sleep(SHARED_WAIT).await;
+        }
         let mut authorizations = order.authorizations();
         while let Some(Ok(mut authorization)) = authorizations.next().await {
             if authorization.status == AuthorizationStatus::Valid {

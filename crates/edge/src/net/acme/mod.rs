@@ -1,6 +1,6 @@
 //! Certificates by ACME.
 
 pub mod authority;
-mod challenge;
+pub mod challenge;
 mod https;
 pub mod store;

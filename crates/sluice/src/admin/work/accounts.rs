@@ -11,7 +11,9 @@ use crate::admin::fault::{Fault, Outcome, away};
 use crate::admin::role::{Right, Who};
 use crate::admin::site::Site;
 pub use crate::store::account::Settings;
+use crate::cluster::documents::Edited;
 use crate::store::account::{Change, TOOK_SECOND, change, reset};
+use crate::store::shared;
 use crate::store::look::Look;
 use crate::store::second::NO_SECOND;
 use crate::store::source::Source;
@@ -126,7 +128,8 @@ pub fn reset_second(site: &Site, who: &Who, name: &str) -> Outcome {
 fn edit(site: &Site, who: &Who, right: Right, name: &str, wanted: &Change) -> Outcome {
     site.change(who, right, wanted.verb(), name, || {
         let path = site.store()?.accounts.way();
-        change(&path, name, wanted).map_err(|error| match (wanted, is_there(&path, name)) {
+        let file = Edited::new(site.store()?.documents.as_ref(), shared::accounts(path.clone()));
+        change(&file, name, wanted).map_err(|error| match (wanted, is_there(&path, name)) {
             (Change::Add { .. }, _) | (_, true) => Fault::wrong(error),
             (_, false) => no_account(),
         })?;

@@ -67,7 +67,7 @@ pub fn add(site: &Site, who: &Who, new: &New) -> Outcome {
     let domain = checked(&new.domain)?;
     site.change(who, Right::Change, "added domain", &domain, || {
         let (store, config) = (site.store()?, &site.place.config);
-        let keys = keys_of(&store.keys, &domain).map_err(away)?;
+        let keys = keys_of(&store.keys, store.documents.as_ref(), &domain).map_err(away)?;
         let about = domain::Site::of(config, &store.settings);
         let records = domain::objects(&domain, &about, &keys, None).map_err(away)?;
         Ok(json!({ "domain": domain, "records": records }))

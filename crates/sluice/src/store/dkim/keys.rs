@@ -1,9 +1,8 @@
 //! The file of keys: a line each, `DOMAIN SELECTOR KIND FROM KEY`, the last in Base64; replaced as a whole, for its owner alone.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use aws_lc_rs::rand::SystemRandom;
@@ -71,6 +70,14 @@ impl Keys {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Keys::default()),
             text => text?,
         };
+        Keys::parse(&text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// When a line is wrong.
+    pub fn parse(text: &str) -> io::Result<Keys> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let keys = lines.map(|(at, line)| {
             let wrong = || io::Error::new(ErrorKind::InvalidData, format!("line {}: not a key", at + 1));
@@ -79,24 +86,14 @@ impl Keys {
         keys.collect::<io::Result<_>>().map(Keys)
     }
 
-    /// Replaces a file.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let beside = path.with_extension("new");
-        match fs::remove_file(&beside) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(b"# keys that mail is signed with, see sluice dkim\n")?;
-        for key in &self.0 {
+    /// The text of a file with these keys.
+    pub fn text(&self) -> String {
+        let line = |key: &Key| {
             let private = base64::encode(&key.private);
-            writeln!(file, "{} {} {} {} {private}", key.domain, key.selector, key.kind.name(), key.from)?;
-        }
-        file.sync_all()?;
-        fs::rename(&beside, path)
+            format!("{} {} {} {} {private}\n", key.domain, key.selector, key.kind.name(), key.from)
+        };
+        let lines = self.0.iter().map(line);
+        std::iter::once("# keys that mail is signed with, see sluice dkim\n".to_owned()).chain(lines).collect()
     }
 
     /// All of them.
@@ -202,7 +199,7 @@ mod tests {
         let key = |selector: &str, from| Key::make("Example.org", selector, Kind::Ed25519, from).unwrap();
         let mut keys = Keys::default();
         keys.extend([key("a", 0), key("b", 100), key("c", 300)]);
-        keys.write(&path).unwrap();
+        std::fs::write(&path, keys.text()).unwrap();
         assert_eq!(Keys::read(&path).unwrap(), keys);
         let signing =
             |now| keys.all().iter().filter(|key| keys.signs(key, now)).map(|key| &*key.selector).collect::<Vec<_>>();
