@@ -26,8 +26,9 @@ impl Cluster {
         let more = format!(
             "[tls.acme]\ndirectory = \"{}\"\naccept_terms = true\nfolder = \"FOLDER/acme\"\nhttp = \"{http}\"\n\
              [[tls.certificate]]\nacme = [\"mx.test\"]\n\
-             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"discard:\"\ntls = \"implicit\"\n",
-            authority.directory
+             {}",
+            authority.directory,
+            door_in_tls()
         );
         let text = self.text(name, "synchronous = false").replace(&known, "FOLDER/authorities") + &more;
         let [secret, password, _] = files(SECRET);
@@ -174,6 +175,12 @@ fn keys_that_mail_is_signed_with_are_shared_and_nodes_that_lack_one_are_named() 
     assert!(said.contains("documents: 2, all nodes have them"), "{said}");
 }
 
+/// A listener in TLS. Two with any port would be one.
+fn door_in_tls() -> String {
+    let address = format!("127.0.0.1:{}", free_port());
+    format!("[[listener]]\nprotocol = \"smtp\"\naddress = \"{address}\"\nforward = \"discard:\"\ntls = \"implicit\"\n")
+}
+
 fn shows(node: &Gateway, root: &Certificate) -> bool {
     let Ok(mut stream) = std::net::TcpStream::connect(node.addresses[1]) else { return false };
     root.handshake(&mut stream, "mx.test", tokio_rustls::rustls::ALL_VERSIONS).is_ok()
@@ -207,11 +214,10 @@ fn one_node_gets_a_certificate_any_node_answers_the_authority_and_all_show_it() 
 fn files_of_the_site_are_shared_and_taken_into_use() {
     let Some(cluster) = Cluster::start() else { return };
     let names = "documents = [\"shared/aliases\", \"shared/mx.crt\", \"shared/mx.key\"]";
-    let door = "[[tls.certificate]]\nchain = \"FOLDER/shared/mx.crt\"\nkey = \"FOLDER/shared/mx.key\"\n\
-                [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"discard:\"\ntls = \"implicit\"\n";
+    let certificate = "[[tls.certificate]]\nchain = \"FOLDER/shared/mx.crt\"\nkey = \"FOLDER/shared/mx.key\"\n";
     let [old, new] = [(); 2].map(|()| Certificate::of("mx.test"));
     let node = |name: &str, aliases: &str| {
-        let text = cluster.text(name, &format!("synchronous = false\n{names}")) + door;
+        let text = cluster.text(name, &format!("synchronous = false\n{names}")) + certificate + &door_in_tls();
         let own = [("shared/mx.crt", old.chain.clone()), ("shared/mx.key", old.key.clone()), ("shared/aliases", aliases.into())];
         Gateway::with_files(&text, &[&files(SECRET)[..], &own].concat())
     };
