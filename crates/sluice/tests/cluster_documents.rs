@@ -66,8 +66,7 @@ fn wait_for_text(node: &Gateway, name: &str, wanted: &str) {
 fn sluice(node: &Gateway, words: &[&str], line: &str) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     command.arg(words[0]).arg("--config").arg(file(node, "sluice.toml")).args(&words[1..]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(format!("{line}\n").as_bytes());
     let done = child.wait_with_output().unwrap();
     (done.status.success(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
@@ -218,7 +217,11 @@ fn files_of_the_site_are_shared_and_taken_into_use() {
     let [old, new] = [(); 2].map(|()| Certificate::of("mx.test"));
     let node = |name: &str, aliases: &str| {
         let text = cluster.text(name, &format!("synchronous = false\n{names}")) + certificate + &door_in_tls();
-        let own = [("shared/mx.crt", old.chain.clone()), ("shared/mx.key", old.key.clone()), ("shared/aliases", aliases.into())];
+        let own = [
+            ("shared/mx.crt", old.chain.clone()),
+            ("shared/mx.key", old.key.clone()),
+            ("shared/aliases", aliases.into()),
+        ];
         Gateway::with_files(&text, &[&files(SECRET)[..], &own].concat())
     };
     let a = node("a", "postmaster: tim\n");

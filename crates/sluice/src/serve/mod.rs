@@ -34,6 +34,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use documents::Shared;
 use edge::beat::Beat;
 use edge::net::listening;
 use edge::porch::caretaker;
@@ -41,7 +42,6 @@ use edge::porch::control::Control;
 use edge::porch::runtime::Runtime;
 use edge::worker;
 use jiff::Timestamp;
-use documents::Shared;
 use reload::{Anew, Reload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use site::Site;

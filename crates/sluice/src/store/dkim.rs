@@ -35,9 +35,7 @@ pub fn run(args: &cli::Dkim) -> Result<ExitCode, Failure> {
     let named = |error: io::Error| Failure::from(format!("{}: {error}", place.path().display()));
     let file = Edited::new(documents.as_ref(), shared::keys(place.way()));
     let (now, change) = (now(), |work: &mut Work<'_>| changed(&file, work).map_err(named));
-    let added = |domain: &str, work: &mut Work<'_>| {
-        trail.change("added DKIM keys of domain", domain, || change(work))
-    };
+    let added = |domain: &str, work: &mut Work<'_>| trail.change("added DKIM keys of domain", domain, || change(work));
     let (keys, shown) = match &args.command {
         DkimCommand::List { domain } => {
             let keys = Keys::read(file.path()).map_err(named)?;

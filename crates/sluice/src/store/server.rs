@@ -231,7 +231,11 @@ impl Server {
         let name = "sluice_store_cluster_epoch";
         let help = "Epoch of this node as the owner of a store that machines share, else 0.";
         let documents = self.member.as_ref().map(|_| self.documents.text("store")).unwrap_or_default();
-        numbers + &reports + &folds + &documents + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
+        numbers
+            + &reports
+            + &folds
+            + &documents
+            + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use crate::admin::fault::{Fault, Outcome, away};
 use crate::admin::role::{Right, Who};
 use crate::admin::site::Site;
-pub use crate::store::account::Settings;
 use crate::cluster::documents::Edited;
+pub use crate::store::account::Settings;
 use crate::store::account::{Change, TOOK_SECOND, change, reset};
-use crate::store::shared;
 use crate::store::look::Look;
 use crate::store::second::NO_SECOND;
+use crate::store::shared;
 use crate::store::source::Source;
 
 /// Characters of a password that somebody else chooses (NIST SP 800-63B, section 5.1.1.2).

@@ -99,7 +99,8 @@ fn here(documents: &Documents, file: &Document, digest: cluster::Digest) -> &'st
 pub async fn share(documents: &Documents, files: &[Document]) -> Result<ExitCode, Failure> {
     let session = documents.database.connect().await?;
     session.share(&documents.node).await?;
-    let (began, is_there) = (Instant::now(), |file: &&Document| file.path.metadata().is_ok_and(|found| found.len() > 0));
+    let (began, is_there) =
+        (Instant::now(), |file: &&Document| file.path.metadata().is_ok_and(|found| found.len() > 0));
     loop {
         let listed = session.documents().await?;
         let mut missing = files.iter().filter(is_there).filter(|file| listed.iter().all(|one| one.name != file.name));

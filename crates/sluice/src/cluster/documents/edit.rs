@@ -7,7 +7,7 @@ use std::time::Duration;
 use cluster::Answer;
 
 use super::file::Local;
-use super::{Document, Documents};
+use super::{Document, Documents, Outcome};
 use crate::cluster::postgres::Session;
 use crate::cluster::random::random;
 
@@ -77,7 +77,11 @@ impl Documents {
                 return Ok(false);
             }
             // An edit of this file by hand comes first.
-            self.settle(&session, document, &local, version, true).await?;
+            if self.settle(&session, document, &local, version, true).await? == Outcome::Later {
+                continue;
+            }
+            let read = || local.read().map(|text| text.map(|text| text.bytes));
+            let seen = read().map_err(|error| error.to_string())?;
             let (after, before) = match self.text(&session, &document.name).await? {
                 Some((number, text)) => (number, String::from_utf8(text).map_err(|error| error.to_string())?),
                 None => (0, String::new()),
@@ -89,7 +93,9 @@ impl Documents {
                 answer => answer,
             };
             if answer == Answer::Done {
-                let written = local.write(text.as_bytes());
+                let is_edited = read().map_err(|error| error.to_string())? != seen;
+                let kept = if is_edited { local.keep_aside("conflict").map(drop) } else { Ok(()) };
+                let written = kept.and_then(|()| local.write(text.as_bytes()));
                 // The change is made: the server writes the file when it can.
                 if let Err(error) = written.and_then(|()| self.remember(&local, after + 1, text.as_bytes())) {
                     eprintln!("sluice: {}: {error}; the cluster has the change", document.path.display());

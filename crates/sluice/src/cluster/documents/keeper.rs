@@ -45,7 +45,10 @@ impl State {
     pub fn text(&self, process: &str) -> String {
         let name = "sluice_cluster_documents_behind_seconds";
         let help = "Seconds since files of this node and documents of the cluster were in step.";
-        format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name}{{process=\"{process}\"}} {}\n", self.behind_seconds())
+        format!(
+            "# HELP {name} {help}\n# TYPE {name} gauge\n{name}{{process=\"{process}\"}} {}\n",
+            self.behind_seconds()
+        )
     }
 
     fn set(&self, is_behind: bool) {
@@ -146,9 +149,11 @@ impl Keeper {
     fn told(&self, Document { name, path, is_told, is_of_acme, .. }: &Document, outcome: &Outcome) -> Option<u64> {
         let file = path.display();
         match outcome {
-            Outcome::Unshared => return None,
+            Outcome::Unshared | Outcome::Later => return None,
             Outcome::Same(number) => return Some(*number),
-            Outcome::Pushed(version) => tracing::info!(document = name, version, %file, "this file is shared with all nodes"),
+            Outcome::Pushed(version) => {
+                tracing::info!(document = name, version, %file, "this file is shared with all nodes")
+            }
             Outcome::Took(version, None) => tracing::info!(document = name, version, %file, "the document was taken"),
             Outcome::Took(version, Some(kept)) => {
                 let kept = kept.display();

@@ -64,6 +64,8 @@ enum Outcome {
     Took(u64, Option<PathBuf>),
     /// This version was made of the file.
     Pushed(u64),
+    /// The file or the document has changed meanwhile: another look is needed.
+    Later,
 }
 
 /// The documents of the edge: the account and the certificates of ACME, and further files of the site.
@@ -137,13 +139,7 @@ impl Documents {
         makes: bool,
     ) -> Result<Outcome, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", document.path.display());
-        let local = match Local::at(&document.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                std::fs::create_dir_all(document.path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-                Local::at(&document.path).map_err(failed)?
-            }
-            local => local.map_err(failed)?,
-        };
+        let local = Local::at(&document.path).map_err(failed)?;
         let version = listed.map(|listed| listed.version);
         let text = local.read().map_err(failed)?;
         match (self.step(&local, text.as_ref(), version), version) {
@@ -179,13 +175,18 @@ impl Documents {
                 local.remember(Memory { version, changed: text.changed }).map_err(failed)?;
                 Ok(Outcome::Took(version.number, None))
             }
-            (step, ..) => {
+            (step, seen, _) => {
+                let (number, text) = self.whole(session, document, version).await?;
+                // Editors know no lock.
+                if local.read().map_err(failed)?.map(|now| now.bytes) != seen.map(|seen| seen.bytes) {
+                    return Ok(Outcome::Later);
+                }
                 let kept = match (step, local.memory()) {
                     (Step::TakeAside, None) => Some(local.keep_aside("before-cluster").map_err(failed)?),
                     (Step::TakeAside, Some(_)) => Some(local.keep_aside("conflict").map_err(failed)?),
                     _ => None,
                 };
-                let number = self.take(session, document, local, version).await?;
+                local.write(&text).and_then(|()| self.remember(local, number, &text)).map_err(failed)?;
                 Ok(Outcome::Took(number, kept))
             }
         }
@@ -219,8 +220,7 @@ impl Documents {
                 local.remember(memory).map_err(|error| format!("{}: {error}", document.path.display()))?;
                 Ok(Outcome::Pushed(version.number))
             }
-            // The next look says which.
-            Answer::Refused => Ok(Outcome::Same(after)),
+            Answer::Refused => Ok(Outcome::Later),
             Answer::Unknown => Err("the database of the cluster does not answer".into()),
         }
     }
@@ -238,14 +238,13 @@ impl Documents {
         Ok(Some((number, text)))
     }
 
-    async fn take(
+    /// The last version of a document, if it is what `version` says and can be a text of it.
+    async fn whole(
         &self,
         session: &Session,
         document: &Document,
-        local: &Local,
         version: Option<Version>,
-    ) -> Result<u64, String> {
-        let failed = |error: std::io::Error| format!("{}: {error}", document.path.display());
+    ) -> Result<(u64, Vec<u8>), String> {
         let found = self.text(session, &document.name).await?;
         let (number, text) = found.ok_or_else(|| format!("document {} is gone", document.name))?;
         let is_whole = |version: Version| version.number != number || version.digest == self.sealing.digest(&text);
@@ -253,9 +252,7 @@ impl Documents {
             return Err(format!("document {}: its digest is another", document.name));
         }
         document.check(&text).map_err(|why| format!("document {}: {why}", document.name))?;
-        local.write(&text).map_err(failed)?;
-        self.remember(local, number, &text).map_err(failed)?;
-        Ok(number)
+        Ok((number, text))
     }
 
     /// Remembers that a file was written with this version.

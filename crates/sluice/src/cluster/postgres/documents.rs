@@ -31,7 +31,8 @@ const HOLD: &str = "
 const BEHIND: &str = "
     select n.name as node, d.name as document from sluice.document d cross join sluice.node n
     left join sluice.held h on h.node = n.name and h.name = d.name
-    where n.seen > now() - interval '30 seconds' and d.changed < now() - interval '15 seconds' and h.version is distinct from d.version order by 1, 2";
+    where n.seen > now() - interval '30 seconds' and d.changed < now() - interval '15 seconds'
+    and (h.version is not null or d.name in ('accounts', 'dkim')) and h.version is distinct from d.version order by 1, 2";
 
 /// A document without its text.
 #[derive(Debug, Clone)]
@@ -82,7 +83,8 @@ impl Session {
         self.run(HOLD, &[&node, &name, &signed(version)]).await
     }
 
-    /// Nodes and the documents of which they do not have the last version, a while after its change.
+    /// Nodes and the documents of which they do not have the last version, a while after its change. A node may be set up without
+    /// further files.
     pub async fn behind(&self) -> Result<Vec<(String, String)>, String> {
         Ok(self.rows(BEHIND, &[]).await?.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
