@@ -56,6 +56,7 @@ mod relay;
 mod remembered;
 mod remote;
 mod rewriter;
+mod rewriting;
 mod sasl;
 pub mod scram;
 pub mod scripts;

@@ -8,16 +8,16 @@ mod rsa;
 pub mod signer;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
 use self::keys::{Key, Keys, Kind};
-use super::shared;
 use crate::audit::trail::Trail;
 use crate::cli::{self, DkimCommand};
-use crate::cluster::documents::{Documents, Edited};
+use crate::cluster::documents::{Document, Documents, Edited};
 use crate::config::StoreSettings;
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
@@ -33,7 +33,7 @@ pub fn run(args: &cli::Dkim) -> Result<ExitCode, Failure> {
     let documents = Documents::find(&args.config)?;
     let place = Place::enter(&settings.dkim())?;
     let named = |error: io::Error| Failure::from(format!("{}: {error}", place.path().display()));
-    let file = Edited::new(documents.as_ref(), shared::keys(place.way()));
+    let file = Edited::new(documents.as_ref(), document(place.way()));
     let (now, change) = (now(), |work: &mut Work<'_>| changed(&file, work).map_err(named));
     let added = |domain: &str, work: &mut Work<'_>| trail.change("added DKIM keys of domain", domain, || change(work));
     let (keys, shown) = match &args.command {
@@ -91,12 +91,21 @@ fn changed(file: &Edited, work: &mut Work<'_>) -> io::Result<(Keys, Vec<Key>)> {
 /// All keys, those of a domain that has none among them: they are made.
 pub fn keys_of(place: &Place, documents: Option<&Documents>, domain: &str) -> Result<Keys, Failure> {
     let named = |error: io::Error| Failure::from(format!("{}: {error}", place.path().display()));
-    let file = Edited::new(documents, shared::keys(place.way()));
+    let file = Edited::new(documents, document(place.way()));
     let mut make = |keys: &mut Keys| match keys.all().iter().any(|key| key.domain == domain) {
         true => Ok(Vec::new()),
         false => made(keys, domain, None, now()),
     };
     Ok(changed(&file, &mut make).map_err(named)?.0)
+}
+
+/// The file of keys as a document of a cluster.
+pub fn document(path: PathBuf) -> Document {
+    let check = |text: &[u8]| {
+        let text = str::from_utf8(text).map_err(|error| error.to_string())?;
+        Keys::parse(text).map(drop).map_err(|error| error.to_string())
+    };
+    Document { name: "dkim".into(), path, check, is_of_acme: false, is_told: false }
 }
 
 /// A key of each kind, with selectors that the domain does not have.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mailbox::accounts::Directory;
 
-use super::dkim::keys::Keys;
+use super::dkim;
 use crate::cluster::documents::{self, Document};
 use crate::config::{Config, StoreSettings};
 
@@ -16,21 +16,14 @@ pub fn all(config: &Config) -> Vec<Document> {
 
 /// The files of the process that has the store.
 pub fn of_store(settings: &StoreSettings) -> Vec<Document> {
-    vec![accounts(settings.accounts()), keys(settings.dkim())]
+    vec![accounts(settings.accounts()), dkim::document(settings.dkim())]
 }
 
 /// The file of accounts.
 pub fn accounts(path: PathBuf) -> Document {
-    let check = |text: &[u8]| Directory::parse(plain(text)?).map(drop);
+    let check = |text: &[u8]| {
+        let text = str::from_utf8(text).map_err(|error| error.to_string())?;
+        Directory::parse(text).map(drop)
+    };
     Document { name: "accounts".into(), path, check, is_of_acme: false, is_told: false }
-}
-
-/// The file of keys that mail is signed with.
-pub fn keys(path: PathBuf) -> Document {
-    let check = |text: &[u8]| Keys::parse(plain(text)?).map(drop).map_err(|error| error.to_string());
-    Document { name: "dkim".into(), path, check, is_of_acme: false, is_told: false }
-}
-
-fn plain(text: &[u8]) -> Result<&str, String> {
-    str::from_utf8(text).map_err(|error| error.to_string())
 }

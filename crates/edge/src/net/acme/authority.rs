@@ -24,6 +24,9 @@ const PROCESSING_WAIT: Duration = Duration::from_secs(120);
 /// How long other machines may take to answer challenges.
 const SHARED_WAIT: Duration = Duration::from_secs(10);
 
+/// The file of an account that the authority does not know any more.
+const FORGOTTEN: &[u8] = b"null";
+
 /// Where certificates come from.
 pub struct Authority {
     settings: Acme,
@@ -132,7 +135,8 @@ impl Authority {
         let path = store::account(folder, directory);
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let builder = Account::builder_with_http(Box::new(self.https.clone()));
-        if let Some(kept) = store::read(&path).map_err(|error| failed(&error))? {
+        let kept = store::read(&path).map_err(|error| failed(&error))?;
+        if let Some(kept) = kept.filter(|kept| kept != FORGOTTEN) {
             let credentials: AccountCredentials = serde_json::from_slice(&kept).map_err(|error| failed(&error))?;
             return builder.from_credentials(credentials).await.map_err(|error| self.refused(&error));
         }
@@ -151,7 +155,8 @@ impl Authority {
     fn refused(&self, error: &Error) -> String {
         const UNKNOWN: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
         if matches!(error, Error::Api(problem) if problem.r#type.as_deref() == Some(UNKNOWN)) {
-            let _ = std::fs::remove_file(store::account(&self.settings.folder, &self.settings.directory));
+            // A file that is missing would come back from other machines that share it.
+            let _ = store::keep(&store::account(&self.settings.folder, &self.settings.directory), FORGOTTEN);
         }
         format!("{}: {error}", self.settings.directory)
     }
