@@ -209,7 +209,8 @@ impl Database {
             // A role or a database may have it off.
             client.batch_execute("set synchronous_commit = on").await?;
         }
-        let has_tables: bool = client.query_one("select to_regclass('sluice.document') is not null", &[]).await?.get(0);
+        let last = "select to_regclass('sluice.former') is not null and to_regclass('sluice.document') is not null";
+        let has_tables: bool = client.query_one(last, &[]).await?.get(0);
         if !has_tables {
             client.batch_execute(&[TABLES, documents::TABLE].concat()).await?;
         }
