@@ -31,7 +31,8 @@ use crate::porch::pages;
 use crate::porch::shared::Shared;
 use crate::scored;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
-use crate::smtp::session::{self, Came};
+use crate::smtp::admission;
+use crate::smtp::client::Came;
 use crate::upstream::hop::Hop;
 use crate::upstream::icap::Services;
 use crate::upstream::origins::Origins;
@@ -215,7 +216,7 @@ fn begin(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket
     match &door.listener.speaks {
         Speaks::Smtp(settings) | Speaks::Lmtp(settings) => {
             let came = Came { settings: settings.clone(), door, client };
-            tokio::task::spawn_local(session::run(shared, came, ticket, stream));
+            tokio::task::spawn_local(admission::run(shared, came, ticket, stream));
         }
         Speaks::Pop3 => {
             tokio::task::spawn_local(pop3::run(shared, door, client, ticket, stream));

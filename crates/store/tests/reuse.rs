@@ -110,7 +110,10 @@ fn a_thousand_kills_cost_no_segment() {
             for number in 0..1_000u64 {
                 let mut volume = open(device, 64 << 20).unwrap();
                 let left = volume.usage().free_bytes;
-                assert!(left + few >= free_bytes, "{name}, {segments} segments, life {number}: {left} of {free_bytes} bytes free");
+                assert!(
+                    left + few >= free_bytes,
+                    "{name}, {segments} segments, life {number}: {left} of {free_bytes} bytes free"
+                );
                 let outcome = life(&mut volume, inbox, number);
                 outcome.unwrap_or_else(|error| {
                     panic!("{name}, {segments} segments, life {number}: {error}, {:?}", volume.usage())

@@ -1,6 +1,5 @@
 //! The steps before a session: tests of the client, the handshake, and what the next hop offers.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,29 +8,38 @@ use proto::smtp::Reply;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
+use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::porch::door::Door;
 use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
 use crate::settings::{Auth, ListenerTls};
-use crate::smtp::session::{Came, REPLY_WAIT, Session, write};
+use crate::smtp::client::Came;
+use crate::smtp::session::Session;
 use crate::smtp::vetting::Vetting;
+use crate::smtp::wire::{REPLY_WAIT, secure, write};
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 
 /// How long a client waits for its greeting, at most, where it is not known yet what the next hop offers.
 const LEARN_WAIT: Duration = Duration::from_secs(5);
 
+/// Runs a session from its first byte to its last.
+pub async fn run(shared: Rc<Shared>, came: Came, ticket: Ticket, stream: Stream) {
+    let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
+    let client = came.client;
+    match admit(shared, came, ticket, stream).await {
+        Ok(Some((session, stream))) => session.run(stream).await,
+        Ok(None) => {}
+        Err(error) => tracing::debug!(%client, %error, "session not begun"),
+    }
+}
+
 /// A session that may begin, and its stream; none if the client was turned away.
-pub type Admitted = std::io::Result<Option<(Box<Session>, Stream)>>;
+type Admitted = std::io::Result<Option<(Box<Session>, Stream)>>;
 
 /// Steps before a session, in a box that is freed when it begins.
-pub fn admit(
-    shared: Rc<Shared>,
-    came: Came,
-    ticket: Ticket,
-    stream: Stream,
-) -> Pin<Box<dyn Future<Output = Admitted>>> {
+fn admit(shared: Rc<Shared>, came: Came, ticket: Ticket, stream: Stream) -> Pin<Box<dyn Future<Output = Admitted>>> {
     Box::pin(steps(shared, came, ticket, stream))
 }
 
@@ -83,12 +91,4 @@ async fn turn_away(door: &Door, mut stream: Stream, refusal: Reply) -> std::io::
     timeout(REPLY_WAIT, stream.write_all(&line)).await??;
     stream.close().await;
     Ok(())
-}
-
-/// Shakes hands with a client.
-pub async fn secure(shared: &Shared, client: SocketAddr, stream: Stream) -> std::io::Result<Stream> {
-    let tls = shared.runtime.borrow().tls.clone();
-    let tls = tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?;
-    let secured = stream.accept_tls(tls).await;
-    secured.inspect_err(|error| tracing::debug!(%client, %error, "handshake failed"))
 }

@@ -45,3 +45,13 @@ impl Client {
             && smtp::address(xforward).is_none_or(|client| self.settings.relays_for(Some(client)))
     }
 }
+
+/// A client that has come.
+pub struct Came {
+    /// By which door.
+    pub door: Arc<Door>,
+    /// SMTP settings of the listener.
+    pub settings: Arc<SmtpListener>,
+    /// From where.
+    pub client: SocketAddr,
+}

@@ -1,6 +1,6 @@
 //! The door for mail that is sent: SMTP and LMTP.
 
-mod admission;
+pub mod admission;
 pub mod client;
 pub mod exchange;
 pub mod intake;
@@ -10,3 +10,4 @@ mod pace;
 mod recipients;
 pub mod session;
 pub mod vetting;
+mod wire;

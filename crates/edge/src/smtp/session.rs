@@ -9,28 +9,23 @@
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use proto::smtp::{self, RcptTo, Reply, Server, ServerEvent, attribute};
 use stream::Window;
-use tokio::io::AsyncWriteExt;
-use tokio::time::timeout;
 
-use super::admission::{self, secure};
-use super::client::Client;
+use super::client::{Came, Client};
 use super::exchange::Exchange;
 use super::offer::offered;
 use super::pace::Pace;
+use super::wire::{secure, write};
 use crate::message::trace::{self, new_id};
-use crate::metrics::SessionOpen;
 use crate::net::listening::{LOCAL, network_address};
 use crate::net::stream::{Cipher, SHARED_BYTES, Stream};
-use crate::porch::door::Door;
 use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
-use crate::settings::{Auth, BareLineEnds, ListenerTls, Parties, Protocol, SmtpListener};
+use crate::settings::{Auth, BareLineEnds, ListenerTls, Parties, Protocol};
 use crate::smtp::intake::{Envelope, Intake};
 use crate::smtp::recipients::{self, Asked};
 use crate::smtp::vetting::Vetting;
@@ -51,9 +46,6 @@ const INPUT_BYTES_SHARED: usize = 2 << 20;
 
 /// How long the inspection may lag behind a client that pauses: then what was cleared goes on, and is not held any more.
 const LAG: Duration = Duration::from_millis(5);
-
-/// How long a client may take to take what we say.
-pub(super) const REPLY_WAIT: Duration = Duration::from_secs(60);
 
 /// One session.
 pub struct Session {
@@ -91,27 +83,6 @@ enum Mail {
 struct Addressed {
     envelope: Envelope,
     hop: Option<Hop>,
-}
-
-/// A client that has come.
-pub struct Came {
-    /// By which door.
-    pub door: Arc<Door>,
-    /// SMTP settings of the listener.
-    pub settings: Arc<SmtpListener>,
-    /// From where.
-    pub client: SocketAddr,
-}
-
-/// Runs a session from its first byte to its last.
-pub async fn run(shared: Rc<Shared>, came: Came, ticket: Ticket, stream: Stream) {
-    let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
-    let client = came.client;
-    match admission::admit(shared, came, ticket, stream).await {
-        Ok(Some((session, stream))) => session.run(stream).await,
-        Ok(None) => {}
-        Err(error) => tracing::debug!(%client, %error, "session not begun"),
-    }
 }
 
 impl Session {
@@ -169,7 +140,7 @@ impl Session {
     }
 
     /// Runs the session to its end.
-    async fn run(mut self: Box<Session>, stream: Stream) {
+    pub(super) async fn run(mut self: Box<Session>, stream: Stream) {
         tracing::debug!(client = %self.client.address, "session begins");
         let outcome = self.converse(stream).await;
         if !matches!(self.mail, Mail::None) {
@@ -599,12 +570,6 @@ fn catch_up(mail: &mut Mail) -> impl Future<Output = ()> {
     poll_fn(move |context| lagging.as_mut().map_or(Poll::Pending, |lagging| lagging.as_mut().poll(context)))
 }
 
-/// Writes all of it, however long the client takes within reason.
-pub(super) async fn write(stream: &mut Stream, bytes: &[u8]) -> std::io::Result<()> {
-    timeout(REPLY_WAIT, stream.write_all(bytes)).await??;
-    timeout(REPLY_WAIT, stream.flush()).await?
-}
-
 fn peer<'a>(client: SocketAddr, hello: &'a str, xforward: &'a [(String, String)], protocol: Protocol) -> Peer<'a> {
     Peer { address: client.ip(), port: client.port(), hello, xforward, lmtp: protocol == Protocol::Lmtp }
 }
@@ -612,6 +577,7 @@ fn peer<'a>(client: SocketAddr, hello: &'a str, xforward: &'a [(String, String)]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::smtp::admission::run;
 
     /// The size of a future that is not made.
     fn size_of_future<F: Future>(_: impl FnOnce() -> F) -> usize {

@@ -176,7 +176,7 @@ impl Database {
             })
         };
         let connected = timeout(self.patience(), connected).await.map_err(|_| "no answer".to_owned())?;
-        connected.map(|(client, _)| client).map_err(|error| describe(&error))
+        connected.map(|(client, ..)| client).map_err(|error| describe(&error))
     }
 
     /// How long a connection may take, to whichever server.

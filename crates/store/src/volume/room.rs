@@ -99,7 +99,9 @@ impl<D: Device> Volume<D> {
     pub(super) fn reclaimable_segments(&self) -> usize {
         let pinned = self.pinned();
         let head = self.log.head.map(|head| head.segment);
-        let is_empty = |(number, segment): &(u32, &Segment)| segment.live == 0 && head != Some(*number) && !pinned.contains(number);
+        let is_empty = |(number, segment): &(u32, &Segment)| {
+            segment.live == 0 && head != Some(*number) && !pinned.contains(number)
+        };
         (0u32..).zip(&self.log.segments).filter(is_empty).count()
     }
 
