@@ -39,7 +39,7 @@ use carving::{Behind, Carving, ToTheEnd};
 use signature::{ALL, NOT_SELF_EXTRACTING, OTHERS, RAR_AND_ARJ, SELF_EXTRACTING, SIGNATURES, Set, Signature};
 
 /// Bytes that are looked at together, and held that long.
-const PIECE_BYTES: usize = 4096;
+const PIECE_BYTES: usize = 16 << 10;
 /// Bytes that a header is judged by.
 const LOOK: usize = 512;
 /// Bytes in front of a signature that belong to a header.
