@@ -562,7 +562,7 @@ fn postfix_and_exim_take_mail_and_refuse_it() {
     let notices = site.mails("ann@here.test", 1);
     for wanted in [
         "\r\nOriginal-Recipient: rfc822;old@postfix.test\r\nFinal-Recipient: rfc822; refused@postfix.test\r\n",
-        "\r\nAction: failed\r\nStatus: 5.7.1\r\nRemote-MTA: dns; 127.0.0.1:",
+        "\r\nAction: failed\r\nStatus: 5.7.1\r\nRemote-MTA: dns; [127.0.0.1]\r\n",
         "Diagnostic-Code: smtp; 554 5.7.1 <refused@postfix.test>: Recipient address rejected: Access denied\r\n",
     ] {
         assert!(notices[0].contains(wanted), "{wanted:?} in {}", notices[0]);

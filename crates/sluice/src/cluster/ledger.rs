@@ -7,7 +7,7 @@
 //! loser is tried again, [`RETRIES_MAX`] times. A call whose answer does not come is not repeated: it may have been done.
 //!
 //! A call waits for its answer as long as its kind may take, and for a connection no longer than its caller is patient: connections are
-//! made in the background ([`line`]). Bounds: [`TOUCHED_MAX`] tokens whose use is not written yet.
+//! made in the background ([`mod@line`]). Bounds: [`TOUCHED_MAX`] tokens whose use is not written yet.
 
 mod line;
 mod marks;

@@ -20,10 +20,10 @@ const SETTINGS: &str = "
     set jit = off;
     set client_min_messages = error;";
 
-/// Nodes that start at the same time make them one after the other.
+/// Nodes that start at the same time make them one after the other, and those of the store, too: the schema is one.
 const TABLES: &str = "
     begin;
-    select pg_advisory_xact_lock(7599088);
+    select pg_advisory_xact_lock(7599087);
     create schema if not exists sluice;
     create table if not exists sluice.learner (
         id bigint generated always as identity primary key, name bytea not null unique,
